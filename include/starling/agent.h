@@ -145,8 +145,8 @@ typedef struct sl_agent_edge {
     bool agreed; /* connected, with the same experiment: */
     char protection[SL_AGENT_PROTECTION_MAX];
     uint64_t exchange; /* that it is in, as far as is known; at own times: its round */
-    bool awaited; /* the step under way waits for its message, or for it to take one */
-    bool heard;   /* it has said what it does: */
+    bool awaited;      /* the step under way waits for its message, or for it to take one */
+    bool heard;        /* it has said what it does: */
     double ago_s;
     sl_agent_view said;
     uint32_t waits_for; /* a neighbour of it; itself: nobody */

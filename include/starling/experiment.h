@@ -211,8 +211,7 @@ SL_API void sl_experiment_close(sl_experiment **experiment);
 /* Do its nodes go at their own times, and not in rounds that all share? */
 SL_API bool sl_experiment_is_asynchronous(const sl_experiment *experiment);
 /* SL_EINVAL: a session cannot run its algorithm. */
-SL_API int sl_experiment_check_session(const sl_experiment *experiment,
-                                      sl_error *error);
+SL_API int sl_experiment_check_session(const sl_experiment *experiment, sl_error *error);
 /* Why agents of this experiment cannot go on without a lost peer, as words that follow the
  * algorithm's name; NULL: they can. */
 SL_API const char *sl_experiment_why_stop(const sl_experiment *experiment);

@@ -161,8 +161,8 @@ typedef struct sl_round {
     uint64_t frames_sent, frames_received;
     uint64_t messages_sent, messages_silent; /* to each receiver; those with a payload, and without
                                               */
-    uint64_t doubtful; /* received elements that were perhaps decoded wrongly, as they lie so far
-                          from the own */
+    uint64_t doubtful;  /* received elements that were perhaps decoded wrongly, as they lie so far
+                           from the own */
     uint64_t staleness; /* at own times: how many rounds older the oldest message is that was
                            combined; of ad-psgd, how many averages the model has been in since the
                            gradient was begun. Else 0 */

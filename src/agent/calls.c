@@ -168,8 +168,8 @@ static bool is_followed(const sl_calls *c) {
 
 /* All have come. This agent may still have rounds to do. */
 static int go_to_meeting(sl_calls *c, sl_error *error) {
-    const uint64_t round = is_followed(c) ? sl_barrier_round(&c->meeting, c->attendance.met)
-                                          : c->current.round;
+    const uint64_t round =
+        is_followed(c) ? sl_barrier_round(&c->meeting, c->attendance.met) : c->current.round;
     if (c->current.round > round)
         return sl_fail_node(error, SL_EPROTO, c->side->rank, c->current.round,
                             "all agents meet in round %" PRIu64 ", which is over", round);

@@ -149,8 +149,8 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
         .run_id = sl_launch_run_id(s->process.launch),
         .credentials = s->process.credentials,
         .observer = {.context = s, .record = record, .notice = notice, .members = take_members},
-        .checkpoints = sl_experiment_is_asynchronous(s->experiment) ? NULL
-                                                                    : &s->process.checkpoints,
+        .checkpoints =
+            sl_experiment_is_asynchronous(s->experiment) ? NULL : &s->process.checkpoints,
         .meets = true,
         .joins = s->options.joins != 0,
     };

@@ -42,10 +42,10 @@ struct sl_simulation {
     sl_tree tree;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    int stop;                /* no more rounds */
-    bool left;               /* because all have left */
-    bool ending;             /* nobody joins again */
-    uint64_t answered;       /* the last round whose meetings are over */
+    int stop;            /* no more rounds */
+    bool left;           /* because all have left */
+    bool ending;         /* nobody joins again */
+    uint64_t answered;   /* the last round whose meetings are over */
     bool apart, follows; /* peers go at their own times; and meet in the same round nevertheless */
     sl_recording *recording; /* NULL: there is no run folder */
     sl_error error;

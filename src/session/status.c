@@ -121,8 +121,8 @@ const char *sl_session_name_wish(const sl_session *s) {
 static uint64_t count_ahead(sl_session *s) {
     uint64_t slowest = s->shared.round;
     sl_agent_edge edge;
-    for (uint32_t i = 0;
-         s->process.agent != NULL && sl_agent_edge_read(s->process.agent, i, &edge); i++)
+    for (uint32_t i = 0; s->process.agent != NULL && sl_agent_edge_read(s->process.agent, i, &edge);
+         i++)
         if (edge.agreed && edge.exchange < slowest)
             slowest = edge.exchange;
     return s->shared.round - slowest;

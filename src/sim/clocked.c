@@ -38,8 +38,8 @@ typedef struct clocked {
     uint64_t now;
     uint64_t *since;                      /* (nodes) when its gradient began, or was there */
     uint64_t record_every, last_recorded; /* nanoseconds, 0: by rounds; the number of the last */
-    bool is_timed; /* does the experiment say how long anything takes? */
-    bool *held;    /* (nodes) its gradient waits for what other nodes do */
+    bool is_timed;                        /* does the experiment say how long anything takes? */
+    bool *held;                           /* (nodes) its gradient waits for what other nodes do */
     uint32_t finished;
 } clocked;
 

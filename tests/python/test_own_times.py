@@ -141,6 +141,32 @@ def test_a_failure_ends_all(scene):
         check(False, "no error")
 
 
+def test_attach_steps_and_mixes(scene):
+    try:
+        import torch
+    except ImportError:
+        return "torch is not installed here"
+
+    def work(rank):
+        torch.manual_seed(0)
+        model, target = torch.nn.Linear(4, 1), torch.full((8, 1), float(rank))
+        inputs = torch.ones(8, 4)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+        with starling.join(None, model) as peer:
+            peer.attach(optimizer)
+            for _ in range(40):
+                optimizer.zero_grad()
+                torch.nn.functional.mse_loss(model(inputs), target).backward()
+                optimizer.step()
+            mean = peer.average()
+        model.load_state_dict(mean)
+        return model(inputs)[0].item()
+
+    for experiment in (PAIRS, STALE):
+        found = simulate({**experiment, **SLOW_3}, work)
+        check(all(abs(value - 1.5) < 0.4 for value in found), found)
+
+
 # ---- processes ----
 
 BODY = """
@@ -200,6 +226,34 @@ def test_processes_do_not_wait_for_a_slow_one(scene):
     check(found[3]["took"] > 3, found)
     check(all(f["took"] < found[3]["took"] / 2 for f in found[:3]), found)
     check(max(a for f in found[:3] for a, _ in f["told"]) >= 3, found)
+
+
+JOINING = """
+import numpy
+joins = len(sys.argv) > 4
+x = numpy.full(5, RANK, dtype="f4")
+with join(x, same_start=False, joins=joins) as peer:
+    began = peer.round
+    while peer.round < 100 or (peer.size < 4 and peer.round < 3000):
+        time.sleep(0.01)
+        peer.mix()
+        if RANK == 2 and not joins and peer.round == 10:
+            os.kill(os.getpid(), 9)
+    average = peer.average()
+print(json.dumps({"began": began, "size": peer.size, "average": average.tolist()}))
+"""
+
+
+def test_a_new_process_takes_the_place_of_a_killed_one(scene):
+    for experiment in (PAIRS, STALE):
+
+        def strike(peers):
+            peers.processes[2].wait()
+            peers.start(2, "joins")
+
+        found = run_peers(scene, experiment, JOINING, codes=(0, 0, -9, 0, 0), strike=strike)
+        check(found[-1]["began"] > 0 and all(f["size"] == 4 for f in found), found)
+        check(all(f["average"] == found[0]["average"] for f in found), found)
 
 
 def test_the_others_go_on_without_a_killed_one(scene):
