@@ -255,10 +255,23 @@ static void initial(void *context, uint32_t rank, float *x) {
     memcpy(x, sl_session_view(from, from->caller.beginning.x), s->layout.dimension * sizeof *x);
 }
 
+/* Rounds of its slowest neighbour, behind this one. */
+static uint64_t count_ahead(const sl_simulation *m, uint32_t rank, uint64_t round) {
+    const uint32_t *peers;
+    const uint32_t count = sl_topology_peers(m->experiment->topology, rank, &peers);
+    uint64_t slowest = round;
+    for (uint32_t i = 0; i < count; i++)
+        if (m->sessions[peers[i]]->shared.round < slowest)
+            slowest = m->sessions[peers[i]]->shared.round;
+    return round - slowest;
+}
+
 static void ready(void *context, uint32_t rank, uint64_t round, const float *x, double weight) {
     sl_simulation *m = context;
-    if (m->stop == 0)
-        sl_session_take(m->sessions[rank], round, x, weight);
+    if (m->stop != 0)
+        return;
+    m->sessions[rank]->shared.ahead = count_ahead(m, rank, round);
+    sl_session_take(m->sessions[rank], round, x, weight);
 }
 
 /* The latest round in which somebody has come, if all have; else 0. */
@@ -325,19 +338,6 @@ static int record(void *context, const sl_record *record, const float *x) {
 static void take_end(void *context, const sl_record *record) {
     const sl_simulation *m = context;
     m->sessions[record->rank]->shared.record = *record;
-}
-
-uint64_t sl_simulation_ahead(const sl_session *s) {
-    const sl_simulation *m = s->options.simulation;
-    const uint32_t *peers;
-    const uint32_t count = sl_topology_peers(m->experiment->topology, s->rank, &peers);
-    uint64_t slowest = s->shared.round;
-    for (uint32_t i = 0; i < count; i++) {
-        const sl_session *other = m->places[peers[i]].session;
-        if (other == NULL || other->shared.round < slowest)
-            slowest = other != NULL ? other->shared.round : 0;
-    }
-    return s->shared.round - slowest;
 }
 
 static int parameters(void *context, uint64_t round, uint32_t rank, const float *x, double weight) {

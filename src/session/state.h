@@ -155,6 +155,7 @@ typedef struct sl_session_shared {
     const float *model; /* (d) the driver's, that was handed */
     uint64_t round;     /* of the gradient that comes next */
     double push_sum_weight;
+    uint64_t ahead;   /* simulated: as sl_session_report's, as the round began */
     sl_record record; /* simulated: of the last recorded round. Else of its neighbour_distance only:
                          the agent has the rest */
     double waited_s;  /* by the caller, in all */
@@ -364,7 +365,5 @@ void sl_peer_close(sl_session *s);
 int sl_simulation_join(sl_session *s, const sl_session_options *options, sl_error *error);
 /* The session's start has come: lets the others go on. */
 void sl_simulation_park(sl_session *s);
-/* As sl_session_report's. */
-uint64_t sl_simulation_ahead(const sl_session *s);
 
 #endif

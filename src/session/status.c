@@ -150,7 +150,7 @@ static void fill(sl_session *s, sl_session_report *out) {
     out->wait_s = s->shared.waited_s;
     out->epoch = s->shared.members.epoch;
     if (sl_experiment_is_asynchronous(s->experiment))
-        out->ahead = s->options.simulation != NULL ? sl_simulation_ahead(s) : count_ahead(s);
+        out->ahead = s->options.simulation != NULL ? s->shared.ahead : count_ahead(s);
     take_record(s, out);
     sl_session_name_wait(s, out->waits_for);
 }
