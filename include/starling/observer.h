@@ -156,13 +156,20 @@ typedef struct sl_history {
 /* The end of a run that returned error->code. */
 SL_API sl_log_entry sl_log_end(uint64_t round, const sl_error *error);
 
-/* What a node did for a while: it computed a gradient; it waited, before its round was over; or a
- * message of its was on its way. Seconds are those of the driver's clock. */
-typedef enum sl_span_kind { SL_SPAN_GRADIENT, SL_SPAN_WAIT, SL_SPAN_MESSAGE } sl_span_kind;
+/* What a node did for a while. Seconds are those of the driver's clock, an agent's sl_clock's. */
+typedef enum sl_span_kind {
+    SL_SPAN_GRADIENT, /* it computed one */
+    SL_SPAN_WAIT,     /* since then, before its round was over */
+    SL_SPAN_MESSAGE,  /* simulated: it was on its way */
+    SL_SPAN_ENCODE,   /* an agent adapted and encoded */
+    SL_SPAN_COMBINE,  /* or combined */
+    SL_SPAN_SEND,     /* an agent's message, from the first part handed over until all has left */
+    SL_SPAN_RECEIVE   /* from the first part taken to the last one */
+} sl_span_kind;
 typedef struct sl_span {
     sl_span_kind kind;
-    uint32_t rank, peer; /* peer: MESSAGE: its receiver */
-    uint64_t round;      /* GRADIENT, WAIT */
+    uint32_t rank, peer; /* peer: MESSAGE, SEND: its receiver; RECEIVE: its sender */
+    uint64_t round;      /* but of MESSAGE; SEND, RECEIVE: the exchange */
     double begins_s, ends_s;
 } sl_span;
 
@@ -195,9 +202,10 @@ typedef struct sl_observer {
     /* What the agent's node, which goes at its own times, has done; on the agent's loop, in order.
      */
     void (*act)(void *context, const sl_act *act);
-    /* Of a simulation whose nodes go at their own times, as the next one: a round of one of them
-     * has ended, recorded or not. */
+    /* Of a simulation whose nodes go at their own times: a round of one of them has ended, recorded
+     * or not. */
     void (*ended)(void *context, const sl_record *record);
+    /* Of such a simulation, and of an agent, on its loop. */
     void (*span)(void *context, const sl_span *span);
     /* From `round` on, these ranks take part (count, rising); before it is called, all do. */
     void (*members)(void *context, uint64_t round, const uint32_t *ranks, uint32_t count);

@@ -54,9 +54,12 @@ sl_neighbour *sl_agent_neighbour(sl_agent *a, uint32_t rank) {
     return NULL;
 }
 
-static void spend(sl_agent *a, double *time, double seconds) {
-    *time += seconds;
+/* Until now. */
+static void spend(sl_agent *a, sl_span_kind kind, double now_s, double seconds) {
+    sl_times *times = &a->record.times;
+    *(kind == SL_SPAN_ENCODE ? &times->encode : &times->combine) += seconds;
     a->times.busy_since_gradient_s += seconds;
+    sl_tracing_work(a, kind, now_s, seconds);
 }
 
 /* Whose message the error is about, where the run can go on without it. */
@@ -93,6 +96,7 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
         a->receivers[i] = sl_agent_neighbour(a, message->to.peers[i]);
         a->receivers[i]->first = a->receivers[i]->stream.numbered.data;
         a->receivers[i]->mutual = message->mutual;
+        sl_tracing_send(a, a->receivers[i], message->exchange);
     }
     sl_outbox_begin(&a->outbox, message, a->side.now.view);
     if (a->times.exchange_began_s == 0)
@@ -267,11 +271,21 @@ static void send_part(sl_agent *a, const sl_async_part *part) {
     const uint32_t place = copy_of(a, part, &frame);
     for (uint32_t i = 0; i < a->receiver_count; i++) {
         sl_neighbour *n = a->receivers[i];
+        sl_tracing_send(a, n, part->number);
         if (part->tells)
             a->tells = (sl_await){n, n->stream.numbered.data};
         if (!sl_neighbour_post(n, &frame, part->payload.data, place))
             a->side.now.out_of_memory = true;
     }
+}
+
+static bool encode_next(sl_agent *a, sl_async_part *part, sl_row *to) {
+    const double before_s = sl_clock_seconds();
+    if (!sl_async_next(a->node.own, part, to))
+        return false;
+    const double now_s = sl_clock_seconds();
+    spend(a, SL_SPAN_ENCODE, now_s, now_s - before_s);
+    return true;
 }
 
 /* A part has left when all its receivers' streams have it. */
@@ -280,7 +294,7 @@ static bool send_at_own_time(sl_agent *a) {
     sl_row to;
     bool any = false;
     while (a->node.own != NULL && a->phase == PHASE_TRAINING &&
-           a->cohort.cutting != SL_CUTTING_WAITS && sl_async_next(a->node.own, &part, &to) &&
+           a->cohort.cutting != SL_CUTTING_WAITS && encode_next(a, &part, &to) &&
            (part.accounts || find_receivers(a, &to))) {
         if (part.accounts)
             send_account(a, &part, to.peers[0]);
@@ -334,8 +348,10 @@ bool sl_agent_send_parts(sl_agent *a) {
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         sl_neighbour_tell_counts(n); /* after data, which says it too */
     tell_open(a);                    /* likewise */
-    spend(a, &a->record.times.encode, a->outbox.encode_seconds);
+    if (a->outbox.encode_seconds > 0)
+        spend(a, SL_SPAN_ENCODE, sl_clock_seconds(), a->outbox.encode_seconds);
     a->outbox.encode_seconds = 0;
+    sl_tracing_sent(a);
     return any;
 }
 
@@ -351,6 +367,7 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
         t->exchange += a->times.exchange_ended_s - a->times.exchange_began_s;
     a->times.exchange_began_s = 0;
     t->total = now_s - a->times.began_s;
+    sl_tracing_round(a, round->round, now_s);
     sl_record_take_round(&a->record, round, a->side.limits.header_bytes);
     char doubt[SL_DOUBT_TEXT_MAX];
     if (sl_record_doubts(&a->record, doubt))
@@ -402,9 +419,11 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     double before = sl_clock_seconds();
     int result = sl_machine_step(&a->node, event, update, &error);
     a->times.progress_s = sl_clock_seconds();
-    spend(a, &a->record.times.combine, a->times.progress_s - before);
+    spend(a, SL_SPAN_COMBINE, a->times.progress_s, a->times.progress_s - before);
     if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)
         a->times.exchange_ended_s = a->times.progress_s;
+    if (event->type == SL_EVENT_RECEIVED && event->token != NULL)
+        sl_tracing_receive(a, event);
     for (size_t i = 0; i < update->released_count; i++)
         give_back(update->released[i]);
     for (size_t i = 0; i < update->act_count; i++)
@@ -520,6 +539,7 @@ static void take_gradient(sl_agent *a, const sl_job_result *result) {
     a->record.times.gradient += result->gradient_seconds;
     a->times.gradient_ended_s = sl_clock_seconds();
     a->times.busy_since_gradient_s = 0;
+    sl_tracing_gradient(a, a->times.gradient_ended_s, result->gradient_seconds);
     if (a->settings.task.lend != NULL)
         lend(a);
     const sl_event_type type = result->from > 0 ? SL_EVENT_FINAL : SL_EVENT_GRADIENT;

@@ -5,7 +5,7 @@
  * together. trust.c: whom it trusts, anew. contacts.c: what connections report. rejoin.c: coming
  * back. members.c: who takes part. member_log.c: what it tells of that. rounds.c: drives the node.
  * averaging.c: what comes after the last round. state_transfer.c: models of others. calls.c: what
- * the task asks of the loop. Each calls only those behind it.
+ * the task asks of the loop. tracing.c: where the time goes. Each calls only those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
@@ -47,6 +47,7 @@ typedef struct sl_agent_times {
     double progress_s;            /* when the node last made a step */
     double deadline_s;            /* end of the phase, where it has one */
     double told_s, tell_after_s;  /* when it was last told what is waited for; when again */
+    sl_span work;                 /* encoding or combining, that is not told yet; see tracing.c */
 } sl_agent_times;
 
 /* After the last round. Nodes at their own times answer others until a sum, of nothing but numbers,
@@ -151,6 +152,19 @@ struct sl_agent {
 static inline sl_neighbour *sl_agent_behind(const sl_agent *a) {
     return a->neighbours + a->neighbour_count;
 }
+
+/* tracing.c */
+/* ENCODE or COMBINE. */
+void sl_tracing_work(sl_agent *a, sl_span_kind kind, double ends_s, double seconds);
+void sl_tracing_gradient(const sl_agent *a, double ends_s, double seconds);
+/* The node's round is over. */
+void sl_tracing_round(const sl_agent *a, uint64_t round, double ends_s);
+/* A message to the neighbour begins. */
+void sl_tracing_send(const sl_agent *a, sl_neighbour *n, uint64_t exchange);
+/* Looks which have left. */
+void sl_tracing_sent(const sl_agent *a);
+/* The node has taken a part. */
+void sl_tracing_receive(sl_agent *a, const sl_event *event);
 
 /* rounds.c */
 /* Ends the run: the first call counts. `cause` is what the neighbours are told. */

@@ -215,7 +215,8 @@ static const sl_key behind[] = {
     {"record.evaluate", SL_KEY_U32, AT(record.evaluate), BETWEEN(0, SL_NODES_MAX), .fallback = "0",
      .help = "nodes whose models are evaluated, evenly spread; 0 = all, or 32 of more than 100"},
     {"record.trace", .is_later = true, .type = SL_KEY_BOOL, AT(record.trace), .fallback = "false",
-     .help = "simulations: trace.json says what each node did when, for Perfetto and tools/plot"},
+     .help = "trace.json, of an agent trace-RANK.json, says what each node did when, for Perfetto "
+             "and tools/plot"},
     {"record.every_ms", .is_later = true, .type = SL_KEY_REAL, AT(record.every_ms),
      BETWEEN(0, 1e12), .fallback = "0",
      .help = "virtual milliseconds between records of all models as they are; 0 = by rounds"},

@@ -261,7 +261,5 @@ int trial_check_agents(const trial *t, const options *o, const char *where, sl_e
                          "command makes a key for its agents");
     if (result == 0)
         result = trial_check_key(e, error);
-    if (result == 0 && e->record.trace)
-        complain("warning: record.trace: only a simulation writes one yet");
     return result != 0 ? result : trial_find_path(t, o, error);
 }

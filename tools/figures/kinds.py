@@ -1,5 +1,6 @@
 """The kinds of figures: a table, and a function for each that draws one panel."""
 
+import glob
 import json
 import math
 import os
@@ -365,17 +366,45 @@ def find_starling(plot):
     return shutil.which("starling") or "starling"
 
 
-def read_trace(folder):
-    """Its spans: (name, node, receiver or None, begin, end), in milliseconds."""
-    path = os.path.join(folder, "trace.json")
-    if not os.path.exists(path):
-        raise Wrong(f"{folder}: has no trace.json; simulate it with record.trace true")
+def read_events(path):
+    """Also of a process that was killed, whose last line may be torn, and its end missing."""
+    found = []
     with open(path, encoding="utf-8") as file:
-        events = [event for event in json.load(file) if event["ph"] == "X"]
-    return [
-        (e["name"], e["pid"], e["args"].get("to"), e["ts"] / 1e3, (e["ts"] + e["dur"]) / 1e3)
+        for line in file:
+            try:
+                found.append(json.loads(line.rstrip(",\n")))
+            except ValueError:
+                continue
+    return [event for event in found if isinstance(event, dict) and event["ph"] == "X"]
+
+
+def messages_of(events):
+    """Of agents: (sender, receiver, begin, end), from the first part that leaves to the last one
+    that comes."""
+    sent = {}
+    for e in events:
+        if e["name"] == "send":
+            sent.setdefault((e["pid"], e["args"]["to"], e["args"]["exchange"]), e["ts"])
+    for e in events:
+        way = (e["args"].get("from"), e["pid"], e["args"].get("exchange"))
+        if e["name"] == "receive" and way in sent:
+            yield way[0], way[1], sent.pop(way), e["ts"] + e["dur"]
+
+
+def read_trace(folder):
+    """Its spans: (name, node, receiver or None, begin, end), in milliseconds since the first."""
+    paths = sorted(glob.glob(os.path.join(glob.escape(folder), "trace*.json")))
+    events = [event for path in paths for event in read_events(path)]
+    if not events:
+        raise Wrong(f"{folder}: has no trace.json; run it with record.trace true")
+    first = min(e["ts"] for e in events)
+    spans = [
+        (e["name"], e["pid"], e["args"].get("to"), e["ts"], e["ts"] + e["dur"])
         for e in events
+        if e["name"] in ("gradient", "wait", "message")
     ]
+    spans += [("message", i, k, *times) for i, k, *times in messages_of(events)]
+    return [(*who, (begin - first) / 1e3, (end - first) / 1e3) for *who, begin, end in spans]
 
 
 def timeline(axes, variants, y, asked):

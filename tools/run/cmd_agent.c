@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "run/agent_options.h"
 #include "run/beginning.h"
@@ -41,6 +42,7 @@ typedef struct peer {
     sl_checkpoints checkpoints;
     char checkpoint_folder[SL_PATH_MAX];
     sl_event_log *log;
+    sl_trace *trace;         /* NULL: none is wanted */
     sl_folder *folder;       /* by hand */
     run_info info;           /* by hand */
     double opened_s;         /* by hand: when it opened the run folder */
@@ -124,6 +126,11 @@ static void on_log(void *context, const sl_log_entry *entry) {
 static void on_act(void *context, const sl_act *act) {
     const peer *p = context;
     sl_event_log_act(p->log, act);
+}
+
+static void on_span(void *context, const sl_span *span) {
+    const peer *p = context;
+    sl_trace_add(p->trace, span);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
@@ -240,6 +247,8 @@ static int load_credentials(peer *p, sl_error *error) {
 }
 
 static int open_agent(peer *p, sl_error *error) {
+    if (!p->trial.experiment->record.trace)
+        p->observer.span = NULL;
     sl_agent_settings settings = {
         .experiment = p->trial.experiment,
         .task = p->trial.task,
@@ -353,6 +362,24 @@ static int cut_off(peer *p, sl_error *error) {
     return error->code = SL_EPEER;
 }
 
+/* Agents of several machines have one clock in it, as far as these agree on the time. */
+static int open_trace(peer *p, sl_error *error) {
+    char file[SL_PATH_MAX + 32];
+    struct timespec now;
+    if (!p->trial.experiment->record.trace)
+        return 0;
+    clock_gettime(CLOCK_REALTIME, &now);
+    snprintf(file, sizeof file, "%.*s/trace-%u.json", SL_PATH_MAX, p->path, p->rank);
+    return sl_trace_open(&p->trace, file,
+                         (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - now_seconds(), error);
+}
+
+static void close_trace(peer *p) {
+    sl_error error;
+    if (sl_trace_close(&p->trace, &error) != 0)
+        complain("warning: %s", error.text);
+}
+
 static int train(peer *p, sl_error *error) {
     double began = now_seconds();
     int result = reloads_open(&p->reloads, p->agent, p->launch, error);
@@ -361,7 +388,10 @@ static int train(peer *p, sl_error *error) {
     open_monitor(p);
     result = sl_event_log_open(&p->log, p->path, p->rank, p->observer.notice, p->observer.context,
                                error);
+    if (result == 0)
+        result = open_trace(p, error);
     p->reporter.log = p->log;
+    p->reporter.trace = p->trace;
     if (result == 0)
         result = sl_agent_run(p->agent, p->roster, error);
     if (result != 0 && p->error.code != 0)
@@ -398,6 +428,7 @@ static void close_peer(peer *p, const char *why) {
     reloads_close(&p->reloads);
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);
+    close_trace(p);
     sl_credentials_close(&p->credentials);
     if (p->outcome == NULL)
         p->outcome = stop_requested ? "stopped" : "failed";
@@ -468,7 +499,8 @@ static int be_peer(const options *o, bool insists, bool *others_train) {
                                .notice = on_notice,
                                .resumed = on_resumed,
                                .log = on_log,
-                               .act = on_act};
+                               .act = on_act,
+                               .span = on_span};
     if (reports(&p))
         p.observer = reporter_observer(&p.reporter);
     sl_error error = {0};

@@ -72,6 +72,11 @@ static void on_act(void *context, const sl_act *act) {
     sl_event_log_act(r->log, act);
 }
 
+static void on_span(void *context, const sl_span *span) {
+    const reporter *r = context;
+    sl_trace_add(r->trace, span);
+}
+
 sl_observer reporter_observer(reporter *r) {
     return (sl_observer){.context = r,
                          .record = on_record,
@@ -81,7 +86,8 @@ sl_observer reporter_observer(reporter *r) {
                          .returned = on_returned,
                          .notice = on_notice,
                          .log = on_log,
-                         .act = on_act};
+                         .act = on_act,
+                         .span = on_span};
 }
 
 int reporter_join(reporter *r, uint16_t port, sl_roster **out, sl_error *error) {

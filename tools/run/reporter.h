@@ -5,13 +5,15 @@
 #include <pthread.h>
 
 #include "run/agent_report.h"
+#include "starling/trace.h"
 
 typedef struct reporter {
     int fd;
     size_t dimension;
     pthread_mutex_t telling; /* one report at a time */
     double told_round;       /* when it last reported a round */
-    sl_event_log *log;       /* in the run folder; borrowed */
+    sl_event_log *log;       /* in the run folder; borrowed, as the next one is */
+    sl_trace *trace;
 } reporter;
 
 #define REPORTER_OF(descriptor)                                                                    \

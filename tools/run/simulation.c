@@ -62,7 +62,7 @@ static void on_span(void *context, const sl_span *span) {
 static int open_trace(simulation *s, const char *path, sl_error *error) {
     char file[SL_PATH_MAX + 16];
     snprintf(file, sizeof file, "%.*s/trace.json", SL_PATH_MAX, path);
-    return s->collector->trial->experiment->record.trace ? sl_trace_open(&s->trace, file, error)
+    return s->collector->trial->experiment->record.trace ? sl_trace_open(&s->trace, file, 0, error)
                                                          : 0;
 }
 

@@ -164,6 +164,7 @@ typedef struct sl_neighbour {
     uint64_t first;     /* data frames to it before part 0 of the message in the outbox */
     bool mutual;        /* in the step of that message, it sends its own */
     bool awaited;       /* this agent waits for it (waits.c) */
+    sl_span out, in;    /* messages to it and from it that are not told yet (tracing.c) */
     bool back;          /* a connection was agreed on, and the agent has not heard of it */
     bool renewed;       /* likewise, that it is another process than before */
 } sl_neighbour;
