@@ -423,7 +423,7 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)
         a->times.exchange_ended_s = a->times.progress_s;
     if (event->type == SL_EVENT_RECEIVED && event->token != NULL)
-        sl_tracing_receive(a, event);
+        sl_tracing_receive(a, sl_pool_owner(((sl_buffer *)event->token)->pool), event);
     for (size_t i = 0; i < update->released_count; i++)
         give_back(update->released[i]);
     for (size_t i = 0; i < update->act_count; i++)

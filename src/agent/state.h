@@ -164,7 +164,7 @@ void sl_tracing_send(const sl_agent *a, sl_neighbour *n, uint64_t exchange);
 /* Looks which have left. */
 void sl_tracing_sent(const sl_agent *a);
 /* The node has taken a part. */
-void sl_tracing_receive(sl_agent *a, const sl_event *event);
+void sl_tracing_receive(const sl_agent *a, sl_neighbour *n, const sl_event *event);
 
 /* rounds.c */
 /* Ends the run: the first call counts. `cause` is what the neighbours are told. */

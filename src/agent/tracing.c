@@ -73,9 +73,8 @@ void sl_tracing_sent(const sl_agent *a) {
     }
 }
 
-void sl_tracing_receive(sl_agent *a, const sl_event *event) {
-    sl_neighbour *n = traces(a) ? sl_agent_neighbour(a, event->peer) : NULL;
-    if (n == NULL)
+void sl_tracing_receive(const sl_agent *a, sl_neighbour *n, const sl_event *event) {
+    if (!traces(a))
         return;
     const double now_s = sl_clock_seconds();
     if (event->part == 0) {

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """What agents did when (record.trace), in rounds and at their own times: each gradient and wait is
-there, each message leaves before it comes, and what a killed agent leaves is read as far as it goes.
-"""
+there, each message leaves before it comes, and what a killed agent leaves is drawn."""
 import json
 import os
 import shutil
