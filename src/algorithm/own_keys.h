@@ -35,6 +35,9 @@
 #define SL_ROW_TRIGGER SL_OWN_PARAMETER(trigger, 0, 1e30)
 #define SL_ROW_WARMUP_ROUNDS SL_OWN_COUNT(warmup_rounds, 0, 1e12)
 #define SL_ROW_BITS SL_OWN_COUNT(bits, 1, 24)
+#define SL_ROW_THETA                                                                               \
+    SL_OWN_REAL(theta, 1e-30, 1e30),                                                               \
+        .fallback = "2", .help = "more than any element of two neighbours' models is ever apart"
 #define SL_ROW_XI SL_OWN_PARAMETER(xi, 0, 1e30)
 #define SL_ROW_DEPTH                                                                               \
     SL_OWN_U32(depth, 1, SL_DEPTH_MAX), .fallback = "10",                                          \

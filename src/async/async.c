@@ -59,6 +59,18 @@ static bool allocate_messages(sl_async *n) {
            n->chosen != NULL && n->taken != NULL && n->first != NULL;
 }
 
+static int no_memory(const sl_async *n, sl_error *error) {
+    return sl_vec_no_memory(n->settings.vec, error, "node %u: vectors of %zu parameters",
+                            n->settings.rank, n->settings.dimension);
+}
+
+static int open_encoded(sl_async *n, sl_error *error) {
+    const size_t bytes = sl_codec_part_bytes_max(n->codec);
+    n->encoded_stride = (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
+    n->encoded = n->settings.vec->allocate_host(2 * n->parts * n->encoded_stride);
+    return n->encoded != NULL ? 0 : no_memory(n, error);
+}
+
 static int open_codec(sl_async *n, sl_error *error) {
     const sl_node_settings *s = &n->settings;
     int result =
@@ -69,12 +81,7 @@ static int open_codec(sl_async *n, sl_error *error) {
         result = sl_decoder_open(&n->decoder, n->codec, s->vec, error);
     if (result == 0)
         n->parts = sl_codec_parts(n->codec);
-    return result;
-}
-
-static int no_memory(const sl_async *n, sl_error *error) {
-    return sl_vec_no_memory(n->settings.vec, error, "node %u: vectors of %zu parameters",
-                            n->settings.rank, n->settings.dimension);
+    return result == 0 && !sl_codec_borrows(n->codec) ? open_encoded(n, error) : result;
 }
 
 /* A server's are all others; without edges, the others' is the server. */
@@ -176,6 +183,7 @@ void sl_async_close(sl_async **node) {
     sl_averager_close(&n->averager);
     free(n->accounts.ends);
     vec->release(n->undo);
+    vec->release_host(n->encoded);
     sl_inbox_end(&n->inbox);
     sl_inbox_close(&n->inbox);
     sl_decoder_close(&n->decoder);
@@ -470,19 +478,28 @@ static size_t list_vectors(const sl_async *n, float *all[VECTORS_MAX]) {
     return count;
 }
 
+static size_t encoded_size(const sl_async *n) {
+    return 2 * n->parts * n->encoded_stride;
+}
+
 size_t sl_async_memory(const sl_async *n) {
     float *all[VECTORS_MAX];
     return (list_vectors(n, all) + sl_direction_vectors(n->settings.optimizer)) *
                n->settings.dimension * sizeof(float) +
-           (size_t)n->inbox.peer_count * n->kept.room * n->kept.stride;
+           (size_t)n->inbox.peer_count * n->kept.room * n->kept.stride + encoded_size(n);
 }
 
 size_t sl_async_regions(const sl_async *n, void **bases, size_t *bytes, size_t max) {
     float *all[VECTORS_MAX];
-    const size_t vectors = list_vectors(n, all), count = vectors < max ? vectors : max;
+    const size_t vectors = list_vectors(n, all);
+    size_t count = vectors < max ? vectors : max;
     for (size_t i = 0; i < count; i++) {
         bases[i] = all[i];
         bytes[i] = n->settings.dimension * sizeof(float);
+    }
+    if (n->encoded != NULL && count < max) {
+        bases[count] = n->encoded;
+        bytes[count++] = encoded_size(n);
     }
     return count;
 }

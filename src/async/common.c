@@ -48,6 +48,8 @@ int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_
     n->gradient = SL_GRADIENT_NONE;
     sl_async_note(n, &(sl_act){.kind = SL_ACT_GRADIENT, .number = n->state.round});
     n->statistics.push_sum_weight = n->state.push_sum_weight;
+    n->statistics.doubtful = n->state.doubtful;
+    n->state.doubtful = 0;
     update->round_done = true;
     update->finished_round = n->statistics;
     update->finished = n->state.round == n->settings.rounds;
@@ -167,15 +169,19 @@ void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent,
         *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += receivers;
 }
 
-/* The one codec so far is identity's, which cannot fail and needs no buffer. */
+/* Neither of the codecs that there are can fail: identity's, and modular's, of finite numbers. */
 sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
                            uint32_t part) {
     const sl_message message = {n->settings.seed, number, n->settings.rank, step};
     const sl_source source = {.vector = vector};
+    uint8_t *buffer = n->encoded;
     sl_payload payload = {NULL, 0};
+    if (buffer != NULL)
+        buffer += (((step != SL_AVERAGER_ASK) * n->parts) + part) * n->encoded_stride;
     int result = part == 0 ? sl_encoder_begin(n->encoder, &message, &source) : 0;
     if (result == 0)
-        result = sl_encoder_part(n->encoder, part, &source, NULL, &payload);
+        result = sl_encoder_part(n->encoder, part, &source, buffer, &payload);
     assert(result == 0);
+    n->encoded_bytes = payload.bytes;
     return payload;
 }

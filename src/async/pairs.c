@@ -130,10 +130,8 @@ static int left(sl_async *n, sl_error *error) {
         return 0;
     }
     sl_averager_next(&n->averager, &m);
-    size_t from, count;
-    sl_codec_part_range(n->codec, m.part, &from, &count);
     const bool silent = m.step == SL_AVERAGER_BUSY;
-    sl_async_count_sent(n, silent ? 0 : count * sizeof(float), m.part == 0, silent, 1);
+    sl_async_count_sent(n, silent ? 0 : n->encoded_bytes, m.part == 0, silent, 1);
     if (silent)
         note(n, SL_ACT_REFUSES, m.peer, m.event, 0);
     if (!sl_averager_left(&n->averager, &m))

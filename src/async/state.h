@@ -99,7 +99,11 @@ struct sl_async {
     sl_codec *codec;
     sl_encoder *encoder;
     sl_decoder *decoder;
-    uint32_t parts;        /* of a message */
+    uint32_t parts;   /* of a message */
+    uint8_t *encoded; /* (2, parts, encoded_stride) of an ask and an answer; NULL: they leave from
+                         the vector's own memory */
+    size_t encoded_stride;
+    size_t encoded_bytes;  /* of the part that was encoded last */
     const uint32_t *peers; /* (inbox.peer_count) borrowed from the topology, or all_peers */
     uint32_t *all_peers;   /* of those without edges; else NULL */
     sl_inbox inbox;
@@ -187,7 +191,8 @@ sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, 
 /* Combines the first `count` of n->room over the elements of `part`. */
 int sl_async_combine(sl_async *n, float self_weight, uint32_t count, uint32_t part,
                      sl_error *error);
-/* The next part of a message of the vector; parts 0, 1, ... in order. */
+/* The next part of a message of the vector; parts 0, 1, ... in order. Where it is encoded into
+ * memory of the node's, it stays until a message of the same step begins. */
 sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
                            uint32_t part);
 void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent, uint32_t receivers);

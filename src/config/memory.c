@@ -110,6 +110,27 @@ static size_t vector_bytes(const sl_node_settings *settings, const sl_topology *
     return first > last ? first : last;
 }
 
+/* What a node at its own times keeps beside its vectors: messages until their turn, and what it may
+ * have to take back. */
+static size_t kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimension,
+                         uint32_t rank) {
+    const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
+    const sl_algorithm_config *c = &e->algorithm;
+    const size_t model = dimension * sizeof(float);
+    const uint64_t lag = c->staleness > c->overlap_rounds ? c->staleness : c->overlap_rounds;
+    if (a == NULL || a->async == NULL)
+        return 0;
+    switch (a->async->pattern) {
+    case SL_PATTERN_PAIRS:
+        return model + 2 * message_bytes(&plan->config.compressor, dimension);
+    case SL_PATTERN_VERSIONS:
+        return (lag + 2) * sl_receive_degree(e, rank) * model;
+    case SL_PATTERN_COMMITS:
+        break;
+    }
+    return a->async->in_turn ? sl_experiment_ranks(e) * model : 0;
+}
+
 void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_plan *plan,
                           size_t dimension, size_t task_bytes) {
     const uint32_t nodes = sl_experiment_ranks(e);
@@ -125,7 +146,8 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     size_t kept = 0;   /* by all nodes */
     size_t copied = 0; /* of a node for its checkpoint: all but the gradient */
     for (settings.rank = 0; settings.rank < nodes; settings.rank++) {
-        const size_t vectors = vector_bytes(&settings, all),
+        const size_t vectors = vector_bytes(&settings, all) +
+                               kept_bytes(e, plan, dimension, settings.rank),
                      buffers = buffer_bytes(e, plan, dimension, settings.rank),
                      copy = e->checkpoint.every > 0 ? vectors - model : 0,
                      agent = (on_device ? model : vectors) + copy + buffers + 2 * average +
@@ -140,7 +162,7 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     /* The simulator's nodes share a gradient where the algorithm does not keep it, and nobody waits
      * for all gradients. */
     const bool apart = sl_experiment_recovers(e);
-    if (algorithm != NULL && !algorithm->keeps_gradient && !apart)
+    if (algorithm != NULL && algorithm->async == NULL && !algorithm->keeps_gradient && !apart)
         kept -= (nodes - 1) * model;
     kept += apart ? nodes / 2 * m.vectors : 0; /* set aside, beside those that take their place */
     m.simulator = (on_device ? nodes * model : kept) + copied + average + task_bytes;

@@ -21,6 +21,10 @@ PAIRS = [
         {"optimizer": {"learning_rate": 0.05, "momentum": 0.9}},
     ),
     ("ad-psgd", {"topology": {"family": "complete", "nodes": 6}, "final_average": False}),
+    (
+        {"name": "ad-psgd", "bits": 6, "theta": 1, "local_steps": 2},
+        {"transport": {"chunk_bytes": 4096}, "model": {"name": "mlp", "hidden": [64]}},
+    ),
 ]
 VERSIONS = [
     ({"name": "d-psgd", "staleness": 2}, {"transport": {"chunk_bytes": 4096}}),

@@ -16,6 +16,7 @@ from _here import check, read_json, run_tests
 from _simulate import Refused, apart_by_rank, dpsgd, irregular, models_by_rank, of, schedule
 from _listed import AT_OWN_TIMES
 import asynchronous
+from algorithms import modular, modulus_of, rest_of
 from expect import digraph, exponential, ring
 
 ROUNDS, TOLERANCE, SEED = 30, 1e-4, 1
@@ -115,6 +116,41 @@ def test_local_steps_and_averages_beside_the_gradient(scene):
             **options,
         )
         same(found, expected, str(more))
+
+
+def bytes_of(summary):
+    return sum(node["bytes_sent"] for node in summary["per_node"])
+
+
+def test_quantized_averages(scene):
+    """SwarmSGD: with 24 bits to rounding as with whole numbers, of which it sends less."""
+    graph, compute = ring(8), drawn_times(8, 2, 5)
+    swarm = of("ad-psgd", local_steps=2, bits=24, theta=8)
+    found, _, summary = run(scene, graph, swarm, PLAIN, {"compute_ms": compute})
+    expected = asynchronous.ad_psgd(
+        neighbours_of(graph), problem_of(graph), PLAIN, ROUNDS, times_of(compute, 8), "random",
+        every=2,
+    )
+    same(found, expected, "24 bits")
+    few = {**swarm, "bits": 2}
+    _, _, less = run(scene, graph, few, PLAIN, {"compute_ms": compute})
+    check(bytes_of(less) < bytes_of(summary), (bytes_of(less), bytes_of(summary)))
+
+
+def test_one_quantized_average(scene):
+    """Moniqua's, with weight one half, on both sides."""
+    pair = schedule(2, [[0, 1]])
+    pair.topology = {"nodes": 2, "family": "path"}
+    x = problem_of(pair)[2]
+    theta = 1.5 * abs(x[0] - x[1]).max()
+    swarm = of("ad-psgd", bits=5, theta=theta, initiators="bipartite")
+    one = {"rounds": 1, "record": {"every": 1, "parameters_at": [0, 1]}}
+    found, _, _ = run(scene, pair, swarm, {"learning_rate": 0}, **one)
+    sent, modulus = modular(5, theta)(x), modulus_of(5, theta)
+    for i, j in (0, 1), (1, 0):
+        moved = rest_of(sent[j] - x[i], modulus) - rest_of(sent[i] - x[i], modulus)
+        check(abs(found[1][i] - (x[i] + moved / 2)).max() < 1e-5, (i, found[1][i], x))
+    check(abs(found[1][0] - found[1][1]).max() > 1e-3, "it is not quantized")
 
 
 def test_averages_agree(scene):
@@ -319,6 +355,7 @@ def test_no_staleness_is_c_sgd(scene):
 
 EACH = (
     (of("ad-psgd"), ring(8)),
+    (of("ad-psgd", bits=6, theta=20), ring(8)),
     (of("d-psgd", staleness=2), ring(8)),
     (of("sgp", overlap_rounds=2), digraph()),
     (of("ssp", staleness=3), ring(8)),
@@ -416,12 +453,14 @@ def test_wrong_settings(scene):
         check(said in told, f"{more}: {told!r}")
 
 
-def test_sessions_say_that_they_cannot(scene):
-    scene.write("e.json", json.dumps({"rounds": 5, "algorithm": "ad-psgd",
-                                      "topology": {"nodes": 4, "family": "ring"},
-                                      "model": "softmax", "data": {"name": "digits"}}))
-    ended = scene.call("check", "e.json", "--session", "mix")
-    check(ended.code != 0 and "which a session cannot yet" in ended.err, ended.err)
+def test_sessions_with_a_server_say_that_they_cannot(scene):
+    for name in "ssp", "ad-psgd":
+        scene.write("e.json", json.dumps({"rounds": 5, "algorithm": name,
+                                          "topology": {"nodes": 4, "family": "ring"},
+                                          "model": "softmax", "data": {"name": "digits"}}))
+        ended = scene.call("check", "e.json", "--session", "mix")
+        check((ended.code == 0) == (name == "ad-psgd"), ended.err)
+        check(name == "ad-psgd" or "which no session gives" in ended.err, ended.err)
 
 
 if __name__ == "__main__":

@@ -175,7 +175,7 @@ DEFECTS = {
     "the model changes while a gradient is computed": (
         "src/agent/rounds.c",
         "    if (update->publish)\n        start_publishing(a, &update->message);\n",
-        "    if (update->compute)\n        sl_node_model(a->node)[0] += 1e-3f;\n"
+        "    if (update->compute)\n        sl_machine_model(&a->node)[0] += 1e-3f;\n"
         "    if (update->publish)\n        start_publishing(a, &update->message);\n",
     ),
 }

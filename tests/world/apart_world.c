@@ -24,7 +24,7 @@
 #include "virtual.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 11, SLOWER = 10 };
+enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 12, SLOWER = 10 };
 static const double first_s = 1000, most_s = 100, leave_s = 2;
 
 typedef struct peer {
@@ -54,6 +54,7 @@ static void draw_experiment(void) {
         "\"name\": \"ad-psgd\"",
         "\"name\": \"ad-psgd\", \"average\": \"beside\"",
         "\"name\": \"ad-psgd\", \"pairing\": \"cyclic\", \"local_steps\": 2",
+        "\"name\": \"ad-psgd\", \"bits\": 8, \"theta\": 4",
         "\"name\": \"d-psgd\", \"staleness\": 1",
         "\"name\": \"d-psgd\", \"staleness\": 3, \"local_steps\": 2",
         "\"name\": \"ssp\", \"staleness\": 1",

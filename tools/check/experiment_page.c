@@ -318,11 +318,6 @@ static void say_what_it_needs(page *p, const trial *t) {
     if (m.limit > 0)
         snprintf(limit, sizeof limit, "; a process may take %.0f MB", 1e-6 * (double)m.limit);
     page_heading(p, "what it needs");
-    if (sl_experiment_is_asynchronous(t->experiment)) {
-        page_say(p, "the simulator", "%.1f MB%s%s; agents cannot run it yet",
-                 1e-6 * (double)m.simulator, host, limit);
-        return;
-    }
     page_say(p, "one agent", "%.1f MB: vectors %.1f MB%s, data and work %.1f MB, buffers %.1f MB",
              1e-6 * (double)m.agent, 1e-6 * (double)m.vectors, m.on_device ? " on the GPU" : "",
              1e-6 * (double)m.task, 1e-6 * (double)m.buffers);

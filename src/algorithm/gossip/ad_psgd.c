@@ -10,26 +10,24 @@
  * rounding with an average. Edge weights are not used: an average is W = I - (e_i - e_j)(e_i -
  * e_j)'/2.
  *
- * Memory beside x, g, momentum: xhat. Wire: 32 d bits each way with a gradient. With local_steps H,
- * a node asks with each H-th gradient (SwarmSGD: Nadiradze, Sabour, Davies, Li, Alistarh, NeurIPS
- * 2021).
+ * Memory beside x, g, momentum: xhat. Wire: 32 d bits each way with a gradient; with algorithm.bits
+ * fewer (swarm.c). With local_steps H, a node asks with each H-th gradient.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "algorithm/algorithms.h"
+#include "algorithm/gossip/ad_psgd.h"
 #include "algorithm/gossip/sides.h"
 #include "algorithm/own_keys.h"
 #include "starling/rng.h"
 
-enum { POINT = 0 }; /* xhat_i */
-
-static const float *point(const sl_state *s) {
-    return s->extra[POINT];
+const float *sl_pairs_point(const sl_state *s) {
+    return s->extra[SL_PAIRS_POINT];
 }
 
 static void take_point(sl_state *s, size_t from, size_t count) {
-    sl_copy(s, s->extra[POINT] + from, s->x + from, count);
+    sl_copy(s, s->extra[SL_PAIRS_POINT] + from, s->x + from, count);
 }
 
 static uint32_t partner(const sl_state *s, uint64_t event, uint32_t count) {
@@ -61,7 +59,8 @@ static int check_sides(const sl_topology *topology, sl_error *error) {
                                  why.text);
 }
 
-static int check(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error) {
+int sl_pairs_check(const sl_algorithm_config *config, const sl_topology *topology,
+                   sl_error *error) {
     if (sl_topology_period(topology) > 1)
         return sl_fail(error, SL_EINVAL,
                        "algorithm 'ad-psgd' draws a neighbour for each average, and this topology "
@@ -86,37 +85,29 @@ static void waits_for(const sl_algorithm_config *config, char *out, size_t bytes
 
 static const sl_stage halves[] = {
     {.in_place = true, .vector = sl_publish_model, .combine = sl_mix_models}};
-static const sl_async_rule pairs = {.pattern = SL_PATTERN_PAIRS,
-                                    .begin = take_point,
-                                    .asks = asks,
-                                    .partner = partner,
-                                    .waits_for = waits_for};
+const sl_async_rule sl_pairs_rule = {.pattern = SL_PATTERN_PAIRS,
+                                     .begin = take_point,
+                                     .asks = asks,
+                                     .partner = partner,
+                                     .waits_for = waits_for};
 
 static const char *const pairings[] = {"random", "cyclic", NULL};
 static const char *const initiators[] = {"all", "bipartite", NULL};
 static const char *const averages[] = {"after", "beside", NULL};
-static const sl_key keys[] = {
+const sl_key sl_pairs_keys[] = {
     {SL_OWN_CHOICE(pairing, pairings), .is_later = true, .fallback = "\"random\"",
      .help = "whom a node asks for an average: a random neighbour, or each in turn (cyclic)"},
     {SL_OWN_CHOICE(initiators, initiators), .is_later = true, .fallback = "\"all\"",
      .help = "who asks: all nodes, or those of rank 0's side of a bipartite graph"},
     {SL_OWN_CHOICE(average, averages), .is_later = true, .fallback = "\"after\"",
      .help = "when a node asks: after its gradient, or beside it, while it is computed"},
+    {SL_ROW_BITS, .help = "bits of an element of the model that is sent, auto = 32, as it is"},
+    {SL_ROW_THETA},
     SL_KEYS_END,
 };
 
 const sl_algorithm sl_ad_psgd = {
-    .name = "ad-psgd",
-    .stable_by = SL_STABLE_UNKNOWN,
-    .matrix = SL_MATRIX_NONE,
-    .keys = keys,
-    .check = check,
-    .takes_momentum = true,
-    .takes_local_steps = true,
-    .extra_vectors = 1,
+    SL_AD_PSGD,
+    .extra_vectors = SL_PAIRS_VECTORS,
     .stages = halves,
-    .stage_count = 1,
-    .local = sl_local_step,
-    .point = point,
-    .async = &pairs,
 };

@@ -65,8 +65,7 @@ static const sl_stage stages[] = {
 
 static const sl_key keys[] = {
     {SL_ROW_BITS, .help = "bits of an element, auto = 8"},
-    {SL_OWN_REAL(theta, 1e-30, 1e30), .fallback = "2",
-     .help = "more than any element of two neighbours' models is ever apart"},
+    {SL_ROW_THETA},
     SL_KEYS_END,
 };
 
