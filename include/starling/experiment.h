@@ -78,7 +78,8 @@ typedef struct sl_transport_config {
     bool checksums;             /* of the payloads that this agent sends */
     double norm_limit;          /* of a part that comes, in norms of the own one; 0: any is taken */
     sl_overlap overlap;
-    uint32_t window_chunks;   /* receive buffers granted to each neighbour */
+    uint64_t window_chunks;   /* receive buffers for each neighbour; SL_COUNT_AUTO: by where the
+                                 agent listens */
     double timeout_s;         /* silence after which a neighbour counts as dead */
     double connect_timeout_s; /* how long to wait for all neighbours to come up */
     double reconnect_s;       /* how long a broken connection may be connected anew */

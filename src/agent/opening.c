@@ -435,6 +435,12 @@ static int check_joining(const sl_agent_settings *s, sl_error *error) {
         s->rank);
 }
 
+/* Neighbours are on other machines, as far as is known before there is a roster. */
+static bool is_distant(const char *host) {
+    return strncmp(host, "127.", 4) != 0 && strcmp(host, "::1") != 0 &&
+           strcmp(host, "localhost") != 0;
+}
+
 int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *error) {
     int result = sl_task_check(&settings->task, error);
     if (result == 0)
@@ -460,7 +466,8 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->side.now.view = !settings->joins;
     a->side.shares = settings->experiment->data.on_change == SL_ON_CHANGE_SHARE;
     a->side.ranks = sl_experiment_ranks(settings->experiment);
-    a->side.limits.window = sl_receive_window(a->settings.experiment, a->settings.rank);
+    a->side.limits.window =
+        sl_receive_window(a->settings.experiment, a->settings.rank, is_distant(settings->host));
     a->side.limits.told_every = (sl_host_window(a->settings.experiment, a->settings.rank) + 1) / 2;
     a->side.limits.receive_buffers = a->side.limits.window + SL_CONTROL_BUFFERS;
     result = sl_identity_draw(&a->side.incarnation, error);

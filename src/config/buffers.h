@@ -14,9 +14,11 @@
 uint32_t sl_receive_degree(const sl_experiment *experiment, uint32_t rank);
 enum { SL_WINDOW_CHUNKS_MAX = 64 }; /* of transport.window_chunks */
 /* Buffers per neighbour for data where vectors are on the host: transport.window_chunks, or fewer
- * to keep the total within 32 MiB, but at least two. */
+ * to keep the total within 32 MiB, but at least two. Of "auto" what any agent has: few stay in
+ * cache. */
 uint32_t sl_host_window(const sl_experiment *experiment, uint32_t rank);
-/* The same where they are: a device combines more at once, and so more is here. */
-uint32_t sl_receive_window(const sl_experiment *experiment, uint32_t rank);
+/* The same where they are: a device combines more at once, and so more is here. is_distant:
+ * neighbours are on other machines: more is under way, the longer the way. */
+uint32_t sl_receive_window(const sl_experiment *experiment, uint32_t rank, bool is_distant);
 
 #endif

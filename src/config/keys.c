@@ -269,8 +269,9 @@ static const sl_key behind[] = {
      .fallback = "\"none\"", .is_later = true,
      .help = "layers: what is sent of a layer leaves once its gradient is there, the last layer "
              "first, with the numbers of none"},
-    {"transport.window_chunks", SL_KEY_U32, AT(transport.window_chunks), BETWEEN(2, 64),
-     .fallback = "8", .help = "receive buffers per neighbour"},
+    {"transport.window_chunks", SL_KEY_COUNT, AT(transport.window_chunks), BETWEEN(2, 64),
+     .fallback = "\"auto\"",
+     .help = "receive buffers per neighbour; auto = 8 on loopback, else 32"},
     {"transport.timeout_s", SL_KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400),
      .fallback = "30", .help = "seconds of silence after which a neighbour counts as dead"},
     {"transport.connect_timeout_s", SL_KEY_REAL, AT(transport.connect_timeout_s),

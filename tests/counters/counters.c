@@ -48,7 +48,7 @@ static void run_node(const char *text, const char *path, uint64_t rounds, bool m
     settings.measure_every = measures;
     if (sl_device_open(&settings.vec, experiment->device, 0, &error) != 0)
         stop(error.text);
-    driven_open(&d, settings, sl_receive_window(experiment, 1));
+    driven_open(&d, settings, sl_receive_window(experiment, 1, false));
     driven_train(&d);
     if (settings.vec->fence(&error) != 0)
         stop(error.text);
