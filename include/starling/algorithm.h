@@ -190,6 +190,7 @@ typedef struct sl_algorithm_config {
                        square root */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
+    uint32_t backup;                 /* parameter-server: gradients that a round does without */
     uint64_t staleness;              /* d-psgd: how many rounds old what is combined may be */
     uint64_t overlap_rounds;         /* sgp: so many rounds after it was sent */
     sl_pairing pairing;
@@ -393,6 +394,9 @@ typedef struct sl_async_rule {
      * (ranks): commits of each; UINT64_MAX: it takes no part. in_turn: they commit by rank. */
     bool (*may_begin)(const sl_state *s, const uint64_t *clocks, uint32_t ranks, uint32_t rank);
     bool in_turn;
+    /* Of `nodes` that have gradients left: so many commits, of the model as it is, are applied
+     * together, those that come first; the others come to nothing. NULL: each is, as it comes. */
+    uint32_t (*together)(const sl_algorithm_config *config, uint32_t nodes);
     /* For what a node waits, and how old what it takes can be: words. */
     void (*waits_for)(const sl_algorithm_config *config, char *out, size_t bytes);
 } sl_async_rule;

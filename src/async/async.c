@@ -200,6 +200,8 @@ void sl_async_close(sl_async **node) {
     free(n->row_peers);
     free(n->row_weights);
     free(n->served.waits);
+    free(n->served.batch.early);
+    free(n->served.batch.chosen);
     free(n->served.answers);
     free(n->served.come);
     free(n->all_peers);

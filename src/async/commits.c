@@ -24,22 +24,34 @@ static bool in_turn(const sl_async *n) {
     return n->algorithm->async->in_turn;
 }
 
+static bool together(const sl_async *n) {
+    return n->algorithm->async->together != NULL;
+}
+
+/* Is a commit kept until it is whole, and longer? */
+static bool keeps(const sl_async *n) {
+    return in_turn(n) || together(n);
+}
+
 static int open_service(sl_async *n, sl_error *error) {
     sl_service *service = &n->served;
     service->clocks = calloc(n->ranks, sizeof *service->clocks);
     service->numbers = calloc(n->ranks, sizeof *service->numbers);
     service->waits = calloc(n->ranks, sizeof *service->waits);
     service->answers = calloc(n->ranks, sizeof *service->answers);
+    service->batch.early = calloc(n->ranks, sizeof *service->batch.early);
+    service->batch.chosen = calloc(n->ranks, sizeof *service->batch.chosen);
     if (n->state.extra[SL_SERVED] == NULL)
         n->state.extra[SL_SERVED] = n->settings.vec->allocate(n->settings.dimension);
     return service->clocks != NULL && service->numbers != NULL && service->waits != NULL &&
-                   service->answers != NULL && n->state.extra[SL_SERVED] != NULL
+                   service->answers != NULL && service->batch.early != NULL &&
+                   service->batch.chosen != NULL && n->state.extra[SL_SERVED] != NULL
                ? 0
                : sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
                          n->settings.rank);
 }
 
-/* Where nodes commit in turn, there is room for a commit of each that is early. */
+/* Where commits are kept, there is room for one of each. */
 static int open(sl_async *n, sl_error *error) {
     int result = 0;
     n->out.sent = n->parts;
@@ -47,9 +59,8 @@ static int open(sl_async *n, sl_error *error) {
         return 0;
     if (n->served.clocks == NULL)
         result = open_service(n, error);
-    return result == 0 && in_turn(n) && n->settings.inbox_parts > 0
-               ? sl_async_open_kept(n, 1, error)
-               : result;
+    return result == 0 && keeps(n) && n->settings.inbox_parts > 0 ? sl_async_open_kept(n, 1, error)
+                                                                  : result;
 }
 
 /* All pull the first model. */
@@ -72,7 +83,8 @@ static void note(sl_async *n, sl_act_kind kind, uint32_t peer, uint64_t number, 
 static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error *error) {
     const sl_sgd sgd = sl_optimizer_at(n->settings.optimizer, a->exchange, n->settings.rounds);
     const float rate = n->state.config->local_steps > 1 ? 1 : sgd.learning_rate;
-    n->room[0] = sl_async_part_of(n, rank, a, -rate / (float)n->state.nodes);
+    const uint32_t of = together(n) ? n->served.batch.size : n->state.nodes;
+    n->room[0] = sl_async_part_of(n, rank, a, -rate / (float)of);
     const int result = sl_async_combine(n, 1, 1, a->part, error);
     if (a->part + 1 == n->parts) {
         n->served.clocks[rank]++;
@@ -137,7 +149,7 @@ static void hear_standing(sl_async *n, uint32_t rank, bool is_done) {
 
 static int take_commit(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_arrival a = {.exchange = e->exchange, .part = e->part, .payload = e->payload};
-    const uint32_t next = in_turn(n) ? n->inbox.queues[slot].count : n->served.come[slot];
+    const uint32_t next = keeps(n) ? n->inbox.queues[slot].count : n->served.come[slot];
     if (serves(n) && e->silent) {
         hear_standing(n, e->peer, e->scalar == IS_DONE);
         sl_inbox_refuse(&n->inbox, e->token);
@@ -146,7 +158,7 @@ static int take_commit(sl_async *n, uint32_t slot, const sl_event *e, sl_error *
     if (!serves(n) || e->exchange <= n->served.numbers[e->peer] || e->part != next)
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "a part of a gradient came that is not the next one");
-    if (in_turn(n))
+    if (keeps(n))
         return sl_async_keep(n, slot, e, error);
     n->served.come[slot] = (next + 1) % n->parts;
     const int result = commit_part(n, e->peer, &a, error);
@@ -168,11 +180,13 @@ static void gradient(sl_async *n) {
 
 static int take_answer(sl_async *n, const sl_event *e, sl_error *error) {
     size_t from, count;
-    if (serves(n) || e->part != n->come || n->out.sent < n->parts)
+    const bool numbers = e->scalar >= 0 && e->scalar < 0x1p53;
+    if (serves(n) || e->part != n->come || n->out.sent < n->parts || !numbers)
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "a part of the server's model came that is not the next one");
     sl_codec_part_range(n->codec, e->part, &from, &count);
     sl_copy(&n->state, n->state.x + from, e->payload.data, count);
+    n->pulled = (uint64_t)e->scalar;
     n->come++;
     sl_inbox_refuse(&n->inbox, e->token);
     return 0;
@@ -208,7 +222,7 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
             .number = service->numbers[service->answers[0]],
             .step = ANSWER,
             .part = service->sent,
-            .scalar = 1,
+            .scalar = (double)service->batch.version,
             .payload = sl_async_encode(n, n->state.extra[SL_SERVED], 0, ANSWER, service->sent)};
         return true;
     }
@@ -224,7 +238,7 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
                            .step = COMMIT,
                            .part = n->out.sent,
                            .stays = true,
-                           .scalar = 1,
+                           .scalar = (double)n->pulled,
                            .payload =
                                sl_async_encode(n, n->state.g, n->out.number, COMMIT, n->out.sent)};
     return true;
@@ -282,7 +296,7 @@ static int go_on(sl_async *n, sl_update *update, sl_error *error) {
 }
 
 static bool may_go_on(const sl_async *n, uint32_t rank) {
-    return n->served.waits[rank] &&
+    return n->served.waits[rank] && n->served.batch.left == 0 &&
            n->algorithm->async->may_begin(&n->state, n->served.clocks, n->ranks, rank);
 }
 
@@ -299,13 +313,141 @@ static int grant(sl_async *n, sl_update *update, sl_error *error) {
         }
         note(n, SL_ACT_SERVE, i, n->served.numbers[i], 0, n->parts);
         sl_copy(&n->state, n->state.x, n->state.extra[SL_SERVED], n->settings.dimension);
+        n->pulled = n->served.batch.version;
         result = go_on(n, update, error);
     }
     return result;
 }
 
+/* ---- several commits at once ---- */
+
+/* How many are applied together now: nodes that are done commit no more. */
+static uint32_t size_of_batch(const sl_async *n) {
+    const uint64_t all = sl_async_exchanges_before(n, n->settings.rounds + 1);
+    uint32_t active = 0;
+    for (uint32_t i = 0; i < n->ranks; i++)
+        active +=
+            n->served.clocks[i] != TAKES_NO_PART && (n->view != NULL || n->served.clocks[i] < all);
+    return n->algorithm->async->together(n->state.config, active);
+}
+
+/* The version that a kept commit was taken at. */
+static uint64_t version_of(const sl_async *n, uint32_t rank) {
+    return rank == n->settings.rank
+               ? n->pulled
+               : (uint64_t)sl_queue_first(&n->inbox.queues[sl_async_slot(n, rank)])->scalar;
+}
+
+static bool has_commit(const sl_async *n, uint32_t rank) {
+    return (rank == n->settings.rank || sl_async_slot(n, rank) < n->inbox.peer_count) &&
+           is_kept(n, rank);
+}
+
+static bool is_current(const sl_async *n, uint32_t rank) {
+    return has_commit(n, rank) && version_of(n, rank) >= n->served.batch.version;
+}
+
+/* Those that were here before, then the others by rank; at one instant nobody is first. */
+static void choose_batch(sl_async *n, uint32_t size) {
+    sl_batch *batch = &n->served.batch;
+    batch->size = batch->left = size;
+    for (int early = 1; early >= 0; early--)
+        for (uint32_t i = 0; i < n->ranks && size > 0; i++)
+            if (is_current(n, i) && batch->early[i] == (early == 1)) {
+                batch->chosen[i] = true;
+                size--;
+            }
+}
+
+/* Are enough of them here? Fewer are enough when others are done. */
+static bool is_batch_here(const sl_async *n) {
+    uint32_t here = 0;
+    for (uint32_t i = 0; i < n->ranks; i++)
+        here += is_current(n, i);
+    return here > 0 && here >= size_of_batch(n);
+}
+
+static void begin_batch(sl_async *n) {
+    sl_batch *batch = &n->served.batch;
+    if (is_batch_here(n))
+        choose_batch(n, size_of_batch(n));
+    for (uint32_t i = 0; i < n->ranks; i++)
+        batch->early[i] = is_current(n, i);
+}
+
+/* It comes to nothing: others were first. */
+static void drop_commit(sl_async *n, uint32_t rank) {
+    uint64_t number = n->out.number;
+    if (rank == n->settings.rank) {
+        n->out.open = false;
+    } else {
+        sl_queue *queue = &n->inbox.queues[sl_async_slot(n, rank)];
+        number = sl_queue_first(queue)->exchange;
+        for (uint32_t part = 0; part < n->parts; part++) {
+            sl_inbox_release(&n->inbox, sl_queue_first(queue)->token);
+            sl_queue_drop_first(queue);
+        }
+    }
+    n->served.clocks[rank]++;
+    n->served.numbers[rank] = number;
+    n->served.waits[rank] = true;
+    note(n, SL_ACT_COMMIT, rank, number, 0, 0);
+}
+
+static int apply_of_batch(sl_async *n, uint32_t rank, sl_error *error) {
+    sl_batch *batch = &n->served.batch;
+    const int result = commit_kept(n, rank, error);
+    batch->chosen[rank] = false;
+    batch->version += --batch->left == 0;
+    return result;
+}
+
+/* As its log says. */
+static int repeat_commit(sl_async *n, sl_error *error) {
+    sl_batch *batch = &n->served.batch;
+    const sl_act *act = n->expected;
+    if (act == NULL || act->kind != SL_ACT_COMMIT || !has_commit(n, act->peer))
+        return 0;
+    if (act->to == 0) {
+        drop_commit(n, act->peer);
+        return 0;
+    }
+    if (batch->left == 0)
+        batch->size = batch->left = size_of_batch(n);
+    return apply_of_batch(n, act->peer, error);
+}
+
+/* One commit in a step, by rank. */
+static int take_of_batch(sl_async *n, sl_error *error) {
+    const sl_batch *batch = &n->served.batch;
+    if (n->repeats)
+        return repeat_commit(n, error);
+    if (batch->left == 0)
+        begin_batch(n);
+    for (uint32_t i = 0; i < n->ranks; i++)
+        if (batch->left > 0 && batch->chosen[i])
+            return apply_of_batch(n, i, error);
+    for (uint32_t i = 0; i < n->ranks; i++)
+        if (has_commit(n, i) && !is_current(n, i)) {
+            drop_commit(n, i);
+            return 0;
+        }
+    return 0;
+}
+
+/* Is one to be applied, or dropped, or noted as early? */
+static bool has_batch_work(const sl_async *n) {
+    const sl_batch *batch = &n->served.batch;
+    bool any = batch->left > 0 || is_batch_here(n);
+    for (uint32_t i = 0; i < n->ranks && !any; i++)
+        any = has_commit(n, i) && (!is_current(n, i) || !batch->early[i]);
+    return n->repeats ? n->expected != NULL && n->expected->kind == SL_ACT_COMMIT &&
+                            has_commit(n, n->expected->peer)
+                      : any;
+}
+
 static bool has_work(const sl_async *n) {
-    bool any = in_turn(n) && is_kept(n, n->served.turn);
+    bool any = (in_turn(n) && is_kept(n, n->served.turn)) || (together(n) && has_batch_work(n));
     for (uint32_t i = 0; i < n->ranks && !any; i++)
         any = may_go_on(n, i);
     return any;
@@ -317,6 +459,8 @@ static int serve(sl_async *n, sl_update *update, sl_error *error) {
         result = commit_kept(n, n->served.turn, error);
         next_turn(n);
     }
+    if (together(n))
+        result = take_of_batch(n, error);
     if (result == 0)
         result = grant(n, update, error);
     update->turn = update->turn || has_work(n);
@@ -324,7 +468,7 @@ static int serve(sl_async *n, sl_update *update, sl_error *error) {
 }
 
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
-    const bool commits = serves(n) && n->out.open && !in_turn(n);
+    const bool commits = serves(n) && n->out.open && !keeps(n);
     const int committed = commits ? commit_own(n, error) : 0; /* as others' are, at rest, too */
     if (committed != 0 || n->rests)
         return committed;
@@ -364,6 +508,11 @@ static void serve_anew(sl_async *n, bool was_server) {
         service->waits[i] = false;
     }
     memset(service->come, 0, n->ranks * sizeof *service->come);
+    memset(service->batch.chosen, 0, n->ranks * sizeof *service->batch.chosen);
+    memset(service->batch.early, 0, n->ranks * sizeof *service->batch.early);
+    service->batch.left = 0;
+    if (!was_server)
+        service->batch.version = n->pulled;
     service->turn = n->ranks - 1;
     next_turn(n);
     if (n->is_over || n->state.round == 0 || is_done(n))
@@ -400,6 +549,8 @@ static const char *awaits(const sl_async *n, uint32_t slot) {
     const uint32_t rank = n->peers[slot], own = n->settings.rank;
     if (in_turn(n))
         return n->served.turn == rank ? "its gradient" : NULL;
+    if (together(n))
+        return n->out.open && !has_commit(n, rank) ? "its gradient, or another one" : NULL;
     return n->served.waits[own] && n->served.clocks[rank] < n->served.clocks[own] ? "its gradient"
                                                                                   : NULL;
 }

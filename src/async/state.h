@@ -23,6 +23,13 @@ typedef struct sl_publication {
     double scalar;   /* in its headers */
 } sl_publication;
 
+/* Commits that are applied together. */
+typedef struct sl_batch {
+    uint64_t version;     /* of the model: batches so far */
+    uint32_t size, left;  /* of the one under way; left 0: none is */
+    bool *early, *chosen; /* (ranks) it was here before this instant; it is of the batch */
+} sl_batch;
+
 /* What the server of commits keeps. */
 typedef struct sl_service {
     uint64_t *clocks;            /* (ranks) commits of each under this view; UINT64_MAX: it has no
@@ -33,6 +40,7 @@ typedef struct sl_service {
     uint32_t answer_count, sent; /* sent: parts of the first one's */
     uint32_t *come;              /* (inbox.peer_count) parts of the commit under way */
     uint32_t turn;               /* whose commit is next, where they go in turn */
+    sl_batch batch;              /* where several are applied together */
 } sl_service;
 
 /* Where payloads stay that are needed later than the driver's buffers may be kept. */
@@ -144,6 +152,7 @@ struct sl_async {
     sl_service served;
     uint32_t server; /* its rank */
     uint32_t come;   /* parts of its model */
+    uint64_t pulled; /* where commits are applied together: the version of the one that it has */
 };
 
 extern const sl_async_pattern sl_async_pairs, sl_async_versions, sl_async_commits;

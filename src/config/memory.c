@@ -128,7 +128,7 @@ static size_t kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dim
     case SL_PATTERN_COMMITS:
         break;
     }
-    return a->async->in_turn ? sl_experiment_ranks(e) * model : 0;
+    return a->async->in_turn || a->async->together != NULL ? sl_experiment_ranks(e) * model : 0;
 }
 
 void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_plan *plan,

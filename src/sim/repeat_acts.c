@@ -410,7 +410,7 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
     repeated r = {.s = s,
                   .recorded = sl_apart_recorded(s),
                   .pattern = algorithm->async->pattern,
-                  .in_turn = algorithm->async->in_turn,
+                  .in_turn = algorithm->async->in_turn || algorithm->async->together != NULL,
                   .letters = calloc(s->nodes, sizeof(letter *)),
                   .done = calloc(s->nodes, sizeof *r.done),
                   .parts = calloc(s->nodes, sizeof *r.parts),

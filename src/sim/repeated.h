@@ -18,7 +18,7 @@ typedef struct repeated {
     simulator *s;
     sl_recorded recorded;
     sl_pattern pattern;
-    bool in_turn;     /* commits are */
+    bool in_turn;     /* commits are, or several are applied together: those that are whole */
     letter **letters; /* (nodes) to each, in the order in which they left */
     size_t *done;     /* (nodes) acts */
     uint32_t *parts;  /* (nodes) of the next one */

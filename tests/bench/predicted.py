@@ -2,7 +2,8 @@
 """Rounds of agents on slow links beside what `starling sim` predicts of them.
 
 Each agent runs in a network namespace; links.c joins them (root). The rate that is predicted with
-is what plain sockets get there: all nodes send to the two beside them on a ring, and get as much.
+is what plain sockets get there, where nodes send to as many others at once, both ways at once or
+one after the other.
 Agents compute for as long as a pause says, so cores do not decide; how long that was goes into the
 prediction. A round is the run's time after its first rounds, through their number; predicted
 likewise. The table is in Markdown (docs/benchmarks.md).
@@ -24,6 +25,7 @@ from _links import Links
 
 PORT, EVERY, PAUSE_US = 7500, 5, 10000
 PAYLOAD, TURNS = 1_628_200, 15  # of plain sockets: bytes to each neighbour, as the model has
+AND_BACK = ("server", "ad-psgd")  # who get an answer
 RING = {"family": "ring", "nodes": 4}
 TORUS = {"family": "torus", "nodes": 9}
 STAR = {"family": "star", "nodes": 5}
@@ -50,18 +52,29 @@ CASES = [  # name, topology, algorithm, Mbit/s, ms one way
 # ---- plain sockets ----
 
 
-def connect(addresses, rank):
-    """Sockets to the two beside it."""
-    count, sockets = len(addresses), []
-    listener = socket.create_server((addresses[rank], PORT))
-    following = (addresses[(rank + 1) % count], PORT)
-    while not sockets:
-        try:
-            sockets.append(socket.create_connection(following))
-        except OSError:
-            time.sleep(0.02)
-    sockets.append(listener.accept()[0])
-    return sockets
+def peers_of(name, count, rank):
+    """With whom a node exchanges at once."""
+    if name in ("star", "server"):
+        return [*range(1, count)] if rank == 0 else [0]
+    if name == "ad-psgd":
+        return [1 - rank] if rank < 2 else []
+    beside = {(rank + 1) % count, (rank - 1) % count}
+    if name == "torus 3x3":
+        row = rank // 3 * 3
+        beside = {row + (rank + 1) % 3, row + (rank + 2) % 3, (rank + 3) % 9, (rank + 6) % 9}
+    return sorted(beside - {rank})
+
+
+def connect(addresses, rank, peers):
+    sockets, listener = [], socket.create_server((addresses[rank], PORT))
+    for peer in peers:
+        while peer > rank:
+            try:
+                sockets.append(socket.create_connection((addresses[peer], PORT)))
+                break
+            except OSError:
+                time.sleep(0.02)
+    return sockets + [listener.accept()[0] for peer in peers if peer < rank]
 
 
 def take(one):
@@ -70,34 +83,40 @@ def take(one):
         left -= one.recv_into(room, min(left, len(room)))
 
 
-def exchange(addresses, rank):
+def exchange(addresses, rank, name):
     """Writes the median milliseconds of a turn."""
-    sockets, payload, took = connect(addresses, rank), bytes(PAYLOAD), []
+    peers = peers_of(name, len(addresses), rank)
+    sockets, payload, took = connect(addresses, rank, peers), bytes(PAYLOAD), []
     for _ in range(TURNS):
         began = time.monotonic()
-        threads = [threading.Thread(target=take, args=[one]) for one in sockets]
-        threads += [threading.Thread(target=one.sendall, args=[payload]) for one in sockets]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        takes = [threading.Thread(target=take, args=[one]) for one in sockets]
+        sends = [threading.Thread(target=one.sendall, args=[payload]) for one in sockets]
+        steps = [takes + sends]
+        if name in AND_BACK:
+            steps = [takes, sends] if rank == 0 else [sends, takes]
+        for threads in steps:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
         took.append(1e3 * (time.monotonic() - began))
     print(statistics.median(took[3:]))
 
 
-def rate_of(links, count, ms):
-    """Mbit/s of a node's port; a turn takes the way there, too."""
+def rate_of(links, name, count, ms):
+    """Mbit/s of the busiest node's port; a turn takes the way there, too."""
     addresses = ",".join(links.address(rank) for rank in range(count))
     nodes = [
         subprocess.Popen(
-            [*links.command(rank), sys.executable, __file__, "--exchange", addresses, str(rank)],
+            [*links.command(rank), sys.executable, __file__, "--exchange", addresses, str(rank), name],
             stdout=subprocess.PIPE,
             text=True,
         )
         for rank in range(count)
     ]
-    turn_ms = statistics.median(float(node.communicate()[0]) for node in nodes)
-    return 2 * 8e-3 * PAYLOAD / (turn_ms - ms)
+    turn_ms = max(float(node.communicate()[0]) for node in nodes)
+    ways = 2 if name in AND_BACK else 1
+    return ways * len(peers_of(name, count, 0)) * 8e-3 * PAYLOAD / (turn_ms - ways * ms)
 
 
 # ---- agents, and their prediction ----
@@ -169,7 +188,7 @@ def predict(build, experiment, network, folder):
 
 def main():
     if sys.argv[1:2] == ["--exchange"]:
-        exchange(sys.argv[2].split(","), int(sys.argv[3]))
+        exchange(sys.argv[2].split(","), int(sys.argv[3]), sys.argv[4])
         return
     parser = _bench.parser_of(__doc__)
     parser.add_argument("--rounds", type=int, default=30, help="of a run (default 30)")
@@ -185,7 +204,7 @@ def main():
         experiment = experiment_of(topology, algorithm, options.rounds)
         count = topology["nodes"]
         with Links(build, count, mbit, ms) as links, tempfile.TemporaryDirectory() as folder:
-            rate = rate_of(links, count, ms)
+            rate = rate_of(links, name, count, ms)
             measured, gradient = measure(build, links, experiment, folder)
             network = {"bandwidth_mbit": rate, "latency_ms": ms, "gradient_ms": gradient}
             predicted = predict(build, experiment, network, folder)

@@ -42,6 +42,7 @@ COMMITS = [
     ({"name": "ssp", "staleness": 3}, {"transport": {"chunk_bytes": 4096}}),
     ({"name": "ssp", "staleness": "unbounded", "server": 2}, {}),
     ({"name": "ssp", "staleness": 2, "local_steps": 3}, {"transport": {"chunk_bytes": 4096}}),
+    ({"name": "parameter-server", "backup": 2}, {"transport": {"chunk_bytes": 4096}}),
     (
         {"name": "round-robin"},
         {"model": {"name": "mlp", "hidden": [64]}, "transport": {"chunk_bytes": 4096}},

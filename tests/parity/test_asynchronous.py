@@ -329,6 +329,11 @@ def test_ssp_and_round_robin_are_the_papers(scene):
         ({"name": "ssp", "staleness": "unbounded", "server": 3}, {"staleness": None, "server": 3}),
         ({"name": "round-robin"}, {"staleness": None, "in_turn": True}),
         ({"name": "ssp", "staleness": 1, "local_steps": 3}, {"staleness": 1, "every": 3}),
+        (of("parameter-server", backup=2), {"staleness": None, "backup": 2}),
+        (
+            of("parameter-server", backup=5, server=3),
+            {"staleness": None, "backup": 5, "server": 3},
+        ),
     ):
         for optimizer, latency in ((PLAIN, 0), (DECAY, 2)):
             compute = drawn_times(8, 2, 17)
@@ -339,6 +344,17 @@ def test_ssp_and_round_robin_are_the_papers(scene):
                 latency=round(1e6 * latency), **options,
             )
             same(found, expected, f"{more} latency {latency}")
+
+
+def test_backups_at_equal_speeds_are_the_last_ranks(scene):
+    """Whose gradients come to nothing."""
+    a, b, x = problem_of(ring(8), same_start=True)
+    found, _, _ = run(scene, ring(8), of("parameter-server", backup=3), PLAIN, same_start=True)
+    for count in range(5):
+        check(abs(found[count][0] - x[0]).max() < TOLERANCE, count)
+        x = x - PLAIN["learning_rate"] * np.mean(
+            [a[i].T @ (a[i] @ x[i] - b[i]) for i in range(5)], axis=0
+        )
 
 
 def test_no_staleness_is_c_sgd(scene):
@@ -360,6 +376,7 @@ EACH = (
     (of("sgp", overlap_rounds=2), digraph()),
     (of("ssp", staleness=3), ring(8)),
     (of("round-robin"), ring(8)),
+    (of("parameter-server", backup=2), ring(8)),
 )
 
 
@@ -433,6 +450,11 @@ def test_wrong_settings(scene):
         ({"algorithm": pairs, "checkpoint": {"every": 5}}, "checkpoint.every: algorithm 'ad-psgd"),
         ({"algorithm": of("ssp", server="sharded")}, '"sharded", but ssp has one server'),
         ({"algorithm": of("ssp"), "optimizer": {"momentum": 0.9}}, "is defined without momentum"),
+        ({"algorithm": of("parameter-server", backup=8)}, "algorithm.backup: 8 of 8 nodes"),
+        (
+            {"algorithm": of("parameter-server", backup=1, server="sharded")},
+            '"sharded", but parameter-server has one server',
+        ),
         ({"algorithm": stale, "faults": {"leave": [{"node": 1, "round": 3}]}}, "faults: "),
         (
             {"algorithm": of("d-psgd", variant="combine-while-adapt", staleness=1)},

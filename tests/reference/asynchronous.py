@@ -160,15 +160,18 @@ def overlapping_sgp(slots, problem, optimizer, rounds, tau):
 
 
 def served(
-    problem, optimizer, rounds, times, staleness, server=0, latency=0, in_turn=False, every=1
+    problem, optimizer, rounds, times, staleness, server=0, latency=0, in_turn=False, every=1,
+    backup=None,
 ):
     """Ho et al. 2013; staleness None: unbounded. in_turn: Chen, Wang, Li 2019. Commits change the
     server's model at once; a node has the model when its next gradient may begin, and its round is
-    over then. every: Downpour's local steps, 1/n of whose way is committed (Dean et al. 2012)."""
+    over then. every: Downpour's local steps, 1/n of whose way is committed (Dean et al. 2012).
+    backup: so many of a round's gradients come to nothing, the last ones (Chen et al. 2016)."""
     x0 = problem[2].astype(float)
     x, n, nodes = x0[server].copy(), len(x0), steps_of(problem, optimizer)
     pulled, at, models = [None] * n, [None] * n, [[x0[i].copy()] for i in range(n)]
     clocks, waits, early, turn = [0] * n, set(range(n)), {}, 0
+    version, held, before = 0, [0] * n, set()  # of the model; that nodes have; who was early before
     heap, count = [], 0
 
     def later(i):
@@ -185,9 +188,31 @@ def served(
         clocks[i] += 1
         waits.add(i)
 
+    def end(i):
+        del early[i]
+        clocks[i] += 1
+        waits.add(i)
+
+    def take_batch():
+        nonlocal x, version, before
+        active = sum(clock < rounds for clock in clocks)
+        size = active - backup if active > backup else min(active, 1)
+        current = [i for i in sorted(early) if held[i] == version]
+        applied = bool(current) and len(current) >= size
+        if applied:
+            current.sort(key=lambda i: i not in before)
+            x = x - sum(early[i] for i in sorted(current[:size])) / size
+            version += 1
+        for i in [i for i in early if held[i] != version]:
+            end(i)
+        before = set(early)
+        return applied
+
     def go_on(now):
         """True: somebody did."""
         nonlocal turn
+        if backup is not None:
+            take_batch()
         applied = in_turn and turn in early
         if applied:
             commit(turn, early.pop(turn))
@@ -196,6 +221,7 @@ def served(
                    if staleness is None or clocks[i] - min(clocks) <= staleness]
         for i in allowed:
             waits.discard(i)
+            held[i] = version
             push(now + later(i), ARRIVES, i, x.copy())
         return applied or bool(allowed)
 
@@ -207,7 +233,7 @@ def served(
             push(now + times[i](len(models[i])), ENDS, i, None)
 
     def take_gradient(i, g):
-        if in_turn:
+        if in_turn or backup is not None:
             early[i] = g
         else:
             commit(i, g)

@@ -24,7 +24,7 @@
 #include "virtual.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 12, SLOWER = 10 };
+enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 13, SLOWER = 10 };
 static const double first_s = 1000, most_s = 100, leave_s = 2;
 
 typedef struct peer {
@@ -61,6 +61,7 @@ static void draw_experiment(void) {
         "\"name\": \"ssp\", \"staleness\": 4, \"local_steps\": 2",
         "\"name\": \"ssp\", \"staleness\": \"unbounded\"",
         "\"name\": \"round-robin\"",
+        "\"name\": \"parameter-server\", \"backup\": 1",
         "\"name\": \"sgp\", \"overlap_rounds\": 1",
         "\"name\": \"sgp\", \"overlap_rounds\": 3",
     };

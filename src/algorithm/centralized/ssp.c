@@ -2,6 +2,8 @@
  *
  *   ssp:          Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel
  *                 Parameter Server", NeurIPS 2013
+ *   parameter-server with backup b:  Chen, Pan, Monga, Bengio, Jozefowicz, "Revisiting Distributed
+ *                 Synchronous SGD", 2016
  *   round-robin:  Chen, Wang, Li, "Round-Robin Synchronization: Mitigating Communication
  *                 Bottlenecks in Parameter Servers", INFOCOM 2019
  *
@@ -13,6 +15,10 @@
  * staleness does not change the rate. With local_steps H a node takes H steps from the model that
  * it got, and commits the way that they went, 1/n of it (Downpour SGD: Dean et al., "Large Scale
  * Distributed Deep Networks", NeurIPS 2012). A node's learning rate is that of its own round.
+ * backup b: of each round's gradients the first n - b are taken, x <- x - gamma mean; a later one
+ * of that round comes to nothing, and its node gets the model as it is then. Those that come at one
+ * instant are taken by rank. Of the nodes that have gradients left b are not waited for, as long as
+ * there are more.
  * Memory beside x, g: the server's model, there. Wire: 32 d bits each way with a gradient.
  */
 #include <stdio.h>
@@ -76,6 +82,30 @@ static void turn(const sl_algorithm_config *config, char *out, size_t bytes) {
     snprintf(out, bytes, "its turn; a gradient is as many commits old as there are other nodes");
 }
 
+static bool has_backup(const sl_algorithm_config *config) {
+    return config->backup > 0 && config->compressor.kind == SL_COMPRESSOR_IDENTITY;
+}
+
+static uint32_t without_backup(const sl_algorithm_config *config, uint32_t nodes) {
+    return nodes > config->backup ? nodes - config->backup : nodes > 0 ? 1 : 0;
+}
+
+static int check_backup(const sl_algorithm_config *config, const sl_topology *topology,
+                        sl_error *error) {
+    const uint32_t nodes = sl_topology_nodes(topology);
+    return config->backup < nodes
+               ? check_server(config, topology, error)
+               : sl_fail(error, SL_EINVAL,
+                         "algorithm.backup: %u of %u nodes; at least one has to be waited for",
+                         config->backup, nodes);
+}
+
+static void first_ones(const sl_algorithm_config *config, char *out, size_t bytes) {
+    snprintf(out, bytes,
+             "the first gradients of a round, of all nodes but %u; a later one comes to nothing",
+             config->backup);
+}
+
 static const sl_stage gradients[] = {
     {.plain = true, .vector = sl_publish_gradient, .combine = commit}};
 static const sl_async_rule bounded = {.pattern = SL_PATTERN_COMMITS,
@@ -84,7 +114,11 @@ static const sl_async_rule bounded = {.pattern = SL_PATTERN_COMMITS,
                            by_turns = {.pattern = SL_PATTERN_COMMITS,
                                        .may_begin = always,
                                        .in_turn = true,
-                                       .waits_for = turn};
+                                       .waits_for = turn},
+                           by_batches = {.pattern = SL_PATTERN_COMMITS,
+                                         .may_begin = always,
+                                         .together = without_backup,
+                                         .waits_for = first_ones};
 static const sl_key staleness_key[] = {
     {SL_ROW_STALENESS, .help = "gradients that a node may be ahead of the slowest"},
     SL_KEYS_END,
@@ -94,6 +128,24 @@ static const sl_key staleness_key[] = {
     .route = SL_ROUTE_SERVER, .stable_by = SL_STABLE_UNKNOWN, .check = check_server,               \
     .take_gradient = take_gradient, .vectors = vectors, .takes_local_steps = true,                 \
     .local = sl_local_step, .stages = gradients, .stage_count = 1
+
+static const sl_key backup_key[] = {
+    {SL_OWN_U32(backup, 0, SL_NODES_MAX), .is_later = true, .fallback = "0",
+     .help = "gradients of a round that are not waited for, 0 = all are; needs a server"},
+    SL_KEYS_END,
+};
+
+/* Of parameter-server, before the form that waits for all. */
+const sl_algorithm sl_backup = {.name = "parameter-server",
+                                .when = has_backup,
+                                .route = SL_ROUTE_SERVER,
+                                .stable_by = SL_STABLE_UNKNOWN,
+                                .check = check_backup,
+                                .take_gradient = take_gradient,
+                                .stages = gradients,
+                                .stage_count = 1,
+                                .keys = backup_key,
+                                .async = &by_batches};
 
 const sl_algorithm sl_ssp = {.name = "ssp", SERVER, .keys = staleness_key, .async = &bounded};
 const sl_algorithm sl_round_robin = {.name = "round-robin", SERVER, .async = &by_turns};
