@@ -186,8 +186,7 @@ typedef struct sl_algorithm_config {
     sl_directions directions;
     uint64_t delay;                /* all-reduce: D, rounds that a gradient is late */
     sl_all_reduce_form all_reduce; /* all-reduce, local-sgd, gossip-pga */
-    uint32_t group; /* torus-2d, two-rings: nodes in a row; hierarchical: in a group; 0: about the
-                       square root */
+    uint32_t group; /* torus-2d, two-rings: a row's nodes; hierarchical: a group's; 0: about √n */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
     uint32_t backup;                 /* parameter-server: gradients that a round does without */
@@ -334,8 +333,7 @@ typedef enum sl_route_kind {
     SL_ROUTE_ALL_REDUCE,
     SL_ROUTE_SERVER,
     SL_ROUTE_ALL,   /* everybody to everybody */
-    SL_ROUTE_TREE,  /* along a tree's edges, one after the other: to each neighbour its own message
-                     */
+    SL_ROUTE_TREE,  /* along a tree's edges, in turn: to each neighbour its own message */
     SL_ROUTE_EDGES, /* along all of the topology's, in the same way */
     SL_ROUTE_MERGE, /* up a tree, where each message is merged into its receiver's, and back down */
     SL_ROUTE_BOTH   /* some stages along the topology's edges, some by a form of all-reduce */
@@ -394,8 +392,8 @@ typedef struct sl_async_rule {
      * (ranks): commits of each; UINT64_MAX: it takes no part. in_turn: they commit by rank. */
     bool (*may_begin)(const sl_state *s, const uint64_t *clocks, uint32_t ranks, uint32_t rank);
     bool in_turn;
-    /* Of `nodes` that have gradients left: so many commits, of the model as it is, are applied
-     * together, those that come first; the others come to nothing. NULL: each is, as it comes. */
+    /* Of `nodes` that have gradients left: so many commits, the first ones, are applied together.
+     */
     uint32_t (*together)(const sl_algorithm_config *config, uint32_t nodes);
     /* For what a node waits, and how old what it takes can be: words. */
     void (*waits_for)(const sl_algorithm_config *config, char *out, size_t bytes);
@@ -414,8 +412,7 @@ typedef struct sl_algorithm {
     bool keeps_replicas; /* of its neighbours, as algorithm.replicas says */
     bool keeps_messages; /* of a step, whole: in sl_state.replicas */
     bool keeps_received; /* what each neighbour last sent, from exchange to exchange: there, too */
-    /* The same, so many elements of each neighbour, one behind the other. NULL: a vector of each.
-     */
+    /* The same, so many elements of each neighbour, in a row. NULL: a vector of each. */
     size_t (*received_length)(const sl_algorithm_config *config, const sl_shapes *shapes);
     bool host_only;  /* reads vectors itself */
     bool trims;      /* cuts off algorithm.trim values at each end */

@@ -106,11 +106,10 @@ def exchange(addresses, rank, name):
 def rate_of(links, name, count, ms):
     """Mbit/s of the busiest node's port; a turn takes the way there, too."""
     addresses = ",".join(links.address(rank) for rank in range(count))
+    command = [sys.executable, __file__, "--exchange", addresses]
     nodes = [
         subprocess.Popen(
-            [*links.command(rank), sys.executable, __file__, "--exchange", addresses, str(rank), name],
-            stdout=subprocess.PIPE,
-            text=True,
+            [*links.command(rank), *command, str(rank), name], stdout=subprocess.PIPE, text=True
         )
         for rank in range(count)
     ]
