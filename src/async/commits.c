@@ -83,7 +83,8 @@ static void note(sl_async *n, sl_act_kind kind, uint32_t peer, uint64_t number, 
 static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error *error) {
     const sl_sgd sgd = sl_optimizer_at(n->settings.optimizer, a->exchange, n->settings.rounds);
     const float rate = n->state.config->local_steps > 1 ? 1 : sgd.learning_rate;
-    const uint32_t of = together(n) ? n->served.batch.size : n->state.nodes;
+    const uint32_t nodes = n->state.nodes,
+                   of = together(n) ? n->algorithm->async->together(n->state.config, nodes) : nodes;
     n->room[0] = sl_async_part_of(n, rank, a, -rate / (float)of);
     const int result = sl_async_combine(n, 1, 1, a->part, error);
     if (a->part + 1 == n->parts) {
@@ -300,11 +301,18 @@ static bool may_go_on(const sl_async *n, uint32_t rank) {
            n->algorithm->async->may_begin(&n->state, n->served.clocks, n->ranks, rank);
 }
 
+/* Of a run that is repeated the log says where a batch ended: the server took the model itself. */
+static bool is_due(const sl_async *n, uint32_t rank) {
+    const sl_act *act = n->expected;
+    return !n->repeats || !together(n) || rank != n->settings.rank ||
+           (act != NULL && act->kind == SL_ACT_SERVE && act->peer == rank);
+}
+
 /* The first model goes to all at once; later ones in turn to whoever has just committed. */
 static int grant(sl_async *n, sl_update *update, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < n->ranks && result == 0; i++) {
-        if (!may_go_on(n, i))
+        if (!may_go_on(n, i) || !is_due(n, i))
             continue;
         n->served.waits[i] = false;
         if (i != n->settings.rank) {
@@ -350,7 +358,7 @@ static bool is_current(const sl_async *n, uint32_t rank) {
 /* Those that were here before, then the others by rank; at one instant nobody is first. */
 static void choose_batch(sl_async *n, uint32_t size) {
     sl_batch *batch = &n->served.batch;
-    batch->size = batch->left = size;
+    batch->left = size;
     for (int early = 1; early >= 0; early--)
         for (uint32_t i = 0; i < n->ranks && size > 0; i++)
             if (is_current(n, i) && batch->early[i] == (early == 1)) {
@@ -396,25 +404,20 @@ static void drop_commit(sl_async *n, uint32_t rank) {
 
 static int apply_of_batch(sl_async *n, uint32_t rank, sl_error *error) {
     sl_batch *batch = &n->served.batch;
-    const int result = commit_kept(n, rank, error);
     batch->chosen[rank] = false;
     batch->version += --batch->left == 0;
-    return result;
+    return commit_kept(n, rank, error);
 }
 
 /* As its log says. */
 static int repeat_commit(sl_async *n, sl_error *error) {
-    sl_batch *batch = &n->served.batch;
     const sl_act *act = n->expected;
     if (act == NULL || act->kind != SL_ACT_COMMIT || !has_commit(n, act->peer))
         return 0;
-    if (act->to == 0) {
-        drop_commit(n, act->peer);
-        return 0;
-    }
-    if (batch->left == 0)
-        batch->size = batch->left = size_of_batch(n);
-    return apply_of_batch(n, act->peer, error);
+    if (act->to > 0)
+        return commit_kept(n, act->peer, error);
+    drop_commit(n, act->peer);
+    return 0;
 }
 
 /* One commit in a step, by rank. */
@@ -449,7 +452,7 @@ static bool has_batch_work(const sl_async *n) {
 static bool has_work(const sl_async *n) {
     bool any = (in_turn(n) && is_kept(n, n->served.turn)) || (together(n) && has_batch_work(n));
     for (uint32_t i = 0; i < n->ranks && !any; i++)
-        any = may_go_on(n, i);
+        any = may_go_on(n, i) && is_due(n, i);
     return any;
 }
 

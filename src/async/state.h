@@ -26,7 +26,7 @@ typedef struct sl_publication {
 /* Commits that are applied together. */
 typedef struct sl_batch {
     uint64_t version;     /* of the model: batches so far */
-    uint32_t size, left;  /* of the one under way; left 0: none is */
+    uint32_t left;        /* of the one under way; 0: none is */
     bool *early, *chosen; /* (ranks) it was here before this instant; it is of the batch */
 } sl_batch;
 

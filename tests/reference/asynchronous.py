@@ -201,7 +201,7 @@ def served(
         applied = bool(current) and len(current) >= size
         if applied:
             current.sort(key=lambda i: i not in before)
-            x = x - sum(early[i] for i in sorted(current[:size])) / size
+            x = x - sum(early[i] for i in sorted(current[:size])) / (n - backup)
             version += 1
         for i in [i for i in early if held[i] != version]:
             end(i)

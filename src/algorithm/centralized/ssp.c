@@ -18,7 +18,7 @@
  * backup b: of each round's gradients the first n - b are taken, x <- x - gamma mean; a later one
  * of that round comes to nothing, and its node gets the model as it is then. Those that come at one
  * instant are taken by rank. Of the nodes that have gradients left b are not waited for, as long as
- * there are more.
+ * there are more; the rate stays gamma/(n - b).
  * Memory beside x, g: the server's model, there. Wire: 32 d bits each way with a gradient.
  */
 #include <stdio.h>
