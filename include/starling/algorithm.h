@@ -433,8 +433,7 @@ typedef struct sl_algorithm {
     double (*lazy_below)(const sl_algorithm_config *config, double momentum);
     /* What else it refuses of a configuration and a topology; NULL: nothing. */
     int (*check)(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error);
-    /* Why it cannot go on with other members, in words after its name; NULL, or gives NULL: it can.
-     */
+    /* Why it cannot go on with other members, words after its name; NULL, or gives NULL: it can. */
     const char *(*needs_all)(const sl_algorithm_config *config);
     void (*warn)(const sl_algorithm_config *config, char *out, size_t bytes);
     /* What it refuses of a model; NULL: nothing. */
