@@ -270,7 +270,8 @@ static void ready(void *context, uint32_t rank, uint64_t round, const float *x, 
     sl_simulation *m = context;
     if (m->stop != 0)
         return;
-    m->sessions[rank]->shared.ahead = count_ahead(m, rank, round);
+    if (m->apart)
+        m->sessions[rank]->shared.ahead = count_ahead(m, rank, round);
     sl_session_take(m->sessions[rank], round, x, weight);
 }
 

@@ -117,15 +117,15 @@ const char *sl_session_name_wish(const sl_session *s) {
     return s->shared.model == NULL ? "start" : "a call";
 }
 
-/* Rounds of its slowest neighbour, behind its own. */
-static uint64_t count_ahead(sl_session *s) {
-    uint64_t slowest = s->shared.round;
+/* Rounds of its slowest neighbour, behind its own, as the agent last looked. */
+static uint64_t count_ahead(sl_agent *agent) {
+    const uint64_t round = sl_agent_progress_read(agent).record.round.round + 1;
+    uint64_t slowest = round;
     sl_agent_edge edge;
-    for (uint32_t i = 0; s->process.agent != NULL && sl_agent_edge_read(s->process.agent, i, &edge);
-         i++)
+    for (uint32_t i = 0; sl_agent_edge_read(agent, i, &edge); i++)
         if (edge.agreed && edge.exchange < slowest)
             slowest = edge.exchange;
-    return s->shared.round - slowest;
+    return round - slowest;
 }
 
 /* The record of an agent, or of the simulation. */
@@ -149,8 +149,9 @@ static void fill(sl_session *s, sl_session_report *out) {
     out->push_sum_weight = s->shared.push_sum_weight;
     out->wait_s = s->shared.waited_s;
     out->epoch = s->shared.members.epoch;
-    if (sl_experiment_is_asynchronous(s->experiment))
-        out->ahead = s->options.simulation != NULL ? s->shared.ahead : count_ahead(s);
+    out->ahead = s->shared.ahead;
+    if (s->process.agent != NULL && sl_experiment_is_asynchronous(s->experiment))
+        out->ahead = count_ahead(s->process.agent);
     take_record(s, out);
     sl_session_name_wait(s, out->waits_for);
 }
