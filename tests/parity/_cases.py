@@ -1,5 +1,5 @@
-"""Cases of algorithms for the simulator, beside the float64 reference (tests/reference/algorithms.py)
-on quadratic problems: graphs, optimizers, compressors, and what compares one."""
+"""Cases of algorithms for the simulator, beside the float64 reference (algorithms.py), on quadratic
+problems: graphs, optimizers, compressors, and what compares one."""
 import math
 
 import numpy as np

@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from _here import read_json, read_lines
+from _here import Failure, read_json, read_lines
 import dpsgd
 from expect import Graph
 
@@ -176,7 +176,7 @@ class Skipped(Exception):
     """The text is why."""
 
 
-PROBLEMS = (Refused, AssertionError, OSError, RuntimeError, ValueError, LookupError)
+PROBLEMS = (Refused, Failure, AssertionError, OSError, RuntimeError, ValueError, LookupError)
 PROBLEMS += (subprocess.SubprocessError,)
 
 

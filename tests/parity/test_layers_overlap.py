@@ -1,25 +1,22 @@
 #!/usr/bin/env python3
 """What leaves layer by layer, while the rest of the gradient is computed, has the bits of what
-leaves when all of it is there: in the simulator and with agents. test_said.py has what is refused."""
+leaves when all of it is there: in the simulator and with agents. test_said.py has what is
+refused."""
 import functools
 import os
 import sys
-import tempfile
 
-from _simulate import main, of
-from parity import MLP, MOMENTUM, PLAIN, QUICK, RING, compare, network, train, written
+from _simulate import QUICK, main, of
+from parity import EXPONENTIAL, GOSSIP, MLP, MOMENTUM, PLAIN, RING, SIX
+from parity import compare, in_folder, network, train, written
 
-GOSSIP = {"nodes": 5, "family": "ring"}
-SIX = {"nodes": 6, "family": "random-regular", "degree": 3, "seed": 5}
-EXPONENTIAL = {"nodes": 8, "family": "one-peer-exponential"}
 LAYERS = "transport.overlap=layers"
 
 
 def experiment(settings, topology=GOSSIP, optimizer=MOMENTUM, **more):
     """26 thousand parameters in three layers, of which the first has most, in frames of 4 KiB."""
-    e = network(MLP, topology, "default", optimizer)
-    rounds = {"rounds": 8, "record": {"every": 2, "parameters_at": [1, 8]}}
-    return {**e, **rounds, "algorithm": settings, **more}
+    e = network(MLP, topology, settings, optimizer)
+    return {**e, "rounds": 8, "record": {"every": 2, "parameters_at": [1, 8]}, **more}
 
 
 def compressed(name, compressor, **more):
@@ -71,17 +68,18 @@ SAME = {
     },
 }
 
-def same_bits(starling, settings):
-    with tempfile.TemporaryDirectory(prefix="starling-layers-") as folder:
-        path = written(folder, settings)
-        whole = train(starling, "sim", path, os.path.join(folder, "none"))
-        for command in ("sim", "run"):
-            compare(whole, train(starling, command, path, os.path.join(folder, command), LAYERS))
+
+def same_bits(starling, folder, settings):
+    path = written(folder, settings)
+    whole = train(starling, "sim", path, os.path.join(folder, "none"))
+    for command in ("sim", "run"):
+        compare(whole, train(starling, command, path, os.path.join(folder, command), LAYERS))
 
 
 def all_checks(starling):
     for name in list(SAME)[:: 4 if QUICK else 1]:
-        yield f"layers overlap, {name}", functools.partial(same_bits, starling, SAME[name])
+        run = functools.partial(in_folder, same_bits, starling, SAME[name])
+        yield f"layers overlap, {name}", run
 
 
 if __name__ == "__main__":
