@@ -10,9 +10,9 @@ from _torch import torch
 
 import starling
 from _loops import Scaler
-from _models import BLOCKING, EXPERIMENT, FORMS, LAZY, STEPS, TWO
-from _models import backward, batch, by_hand, flat, flat_of, gossiping, near, network, simulate
-from _models import train
+from _models import BLOCKING, EXPERIMENT, OVERLAPPED, STEPS, TWO
+from _models import as_by_hand, backward, batch, flat, flat_of, gossiping, near, network, sgd
+from _models import simulate, train
 from _package import refused
 from _scene import check, run_tests
 from starling import _module
@@ -25,13 +25,8 @@ OPTIMIZERS = {
 
 
 def test_both_forms_equal_loops_by_hand(scene):
-    for experiment, form in FORMS:
-        for make in OPTIMIZERS.values():
-            expected = by_hand(*form, make=make)
-            results = simulate(lambda rank: train(rank, make=make), experiment)
-            for (model, peer), x in zip(results, expected):
-                near(flat(model), x)
-                check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
+    for make in OPTIMIZERS.values():
+        as_by_hand(lambda rank: train(rank, make=make), make=make)
 
 
 def test_every_algorithm_works_as_on_arrays(scene):
@@ -73,7 +68,7 @@ def test_same_start_is_the_default(scene):
 def test_schedulers(scene):
     def work(rank, early):
         model = network()
-        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        optimizer = sgd(model.parameters())
         make = lambda: torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)  # noqa: E731
         scheduler = make() if early else None
         peer = starling.join(None, model)
@@ -102,23 +97,19 @@ def test_schedulers(scene):
 
 
 def test_a_scaler_that_skips_a_step(scene):
-    for experiment, form in FORMS:
+    def work(rank):
+        scaler = Scaler((0, 3) if rank == 0 else ())
+        model, optimizer, peer = gossiping(rank, scaler=scaler)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            scaler.step(optimizer)
+            check(scaler.update() == "updated", "update() lost its result")
+        peer.end()
+        peer.leave()
+        return model, peer
 
-        def work(rank):
-            scaler = Scaler((0, 3) if rank == 0 else ())
-            model, optimizer, peer = gossiping(rank, scaler=scaler)
-            for step in range(STEPS):
-                optimizer.zero_grad()
-                backward(model, rank, step)
-                scaler.step(optimizer)
-                check(scaler.update() == "updated", "update() lost its result")
-            peer.end()
-            peer.leave()
-            check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
-            return flat(model)
-
-        for found, x in zip(simulate(work, experiment), by_hand(*form, skips={(0, 0), (0, 3)})):
-            near(found, x)
+    as_by_hand(work, skips={(0, 0), (0, 3)})
 
 
 def test_torchs_own_scaler(scene):
@@ -134,10 +125,9 @@ def test_torchs_own_scaler(scene):
             scaler.update()
         peer.end()
         peer.leave()
-        return flat(model)
+        return model, peer
 
-    for found, x in zip(simulate(work), by_hand(True, LAZY)):
-        near(found, x)
+    as_by_hand(work, OVERLAPPED)
 
 
 def accumulated(model, rank, step):
@@ -152,12 +142,7 @@ def clipped(model, rank, step):
 
 def test_accumulation_and_clipping(scene):
     for compute in (accumulated, clipped):
-        for experiment, form in FORMS:
-            expected = by_hand(*form, compute=compute)
-            results = simulate(lambda rank: train(rank, compute=compute), experiment)
-            for (model, peer), x in zip(results, expected):
-                near(flat(model), x)
-                check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
+        as_by_hand(lambda rank: train(rank, compute=compute), compute=compute)
 
 
 class Tied(nn.Module):
@@ -295,15 +280,13 @@ def test_parameters_that_keep_their_memory(scene):
     """As on a GPU: they are copied to the vector and back."""
     before, _module.stays = _module.stays, lambda parameter, vector: True
     try:
-        for experiment, form in FORMS:
 
-            def work(rank):
-                model, peer = train(rank)
-                check(peer._vector._parameters[0]._copy is not None, "not copied")
-                return flat(model)
+        def work(rank):
+            model, peer = train(rank)
+            check(peer._vector._parameters[0]._copy is not None, "not copied")
+            return model, peer
 
-            for found, x in zip(simulate(work, experiment), by_hand(*form)):
-                near(found, x)
+        as_by_hand(work)
         test_batch_norm_buffers_are_averaged_for_evaluation_only(scene)
         test_frozen_parameters(scene)
         test_tied_parameters(scene)
