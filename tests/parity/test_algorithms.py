@@ -10,14 +10,13 @@ import json
 import sys
 
 import _centralized
+import _counted
 import _drawn
 import _listed
-import _silent
 import _simulate
-import _sparse
 from _cases import BOTH, COSINE, DECAY, DIGRAPH, EXPONENTIAL, FIXED, IRREGULAR, LAZY, LISTED
-from _cases import MATCHINGS, MOMENTUM, NESTEROV, NONE, OWN, PATH, PLAIN, PROBLEMS, RING, ROUNDS
-from _cases import SAME, SEED, SIGN, SIX, STAR, STILL, TOP4, TORUS
+from _cases import MATCHINGS, MOMENTUM, NESTEROV, NONE, OWN, PATH, PLAIN, PROBLEMS, RING, SAME
+from _cases import SEED, SIGN, SIX, STAR, STILL, TOP4, TORUS
 from _cases import Case, cases, compare
 from _simulate import QUICK, of
 import algorithms
@@ -178,13 +177,13 @@ def all_checks(starling):
     if QUICK:
         return
     yield "the reference by itself", check_reference
-    for name, settings in _silent.CASES.items():
+    for name, settings in _counted.SILENT.items():
         case = Case(name, settings, RING, PLAIN, SAME)
-        yield f"{name}: counted", lambda case=case: _silent.check_counts(starling, case, ROUNDS)
-    for name, settings in _sparse.CASES.items():
+        yield f"{name}: counted", lambda case=case: _counted.check_silences(starling, case)
+    for name, settings in _counted.SPARSE.items():
         for graph in FIXED:
             case = Case(f"{name} {graph}", settings, graph, PLAIN, SAME)
-            yield case.name, lambda case=case: _sparse.check_bytes(starling, case, ROUNDS)
+            yield case.name, lambda case=case: _counted.check_sparse(starling, case)
 
 
 if __name__ == "__main__":

@@ -21,8 +21,7 @@ BASE = {
     "optimizer": {"learning_rate": 0.05},
 }
 DIGITS = {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8}
-TOP, QSGD = {"compressor": TOP_PERCENT}, {"compressor": "qsgd"}
-SIGN = {"compressor": "scaled-sign"}
+TOP, SIGN = {"compressor": TOP_PERCENT}, {"compressor": "scaled-sign"}
 VECTORS = "sends vectors as they are"
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The Python package without a network: finding the library, topologies, spectra, model files, and
-what memory it takes."""
+"""The Python package without a network: finding the library, model files, and what memory it
+takes."""
 import array
 import ast
 import base64
@@ -22,8 +22,6 @@ import starling
 from _scene import check, run_tests
 from _package import refused
 from starling import _join, _library, _memory, _session, _topology
-
-RING = {"nodes": 8, "family": "ring", "weights": "metropolis"}
 
 
 def python(code, scene, **environment):
@@ -64,9 +62,8 @@ def test_structs_are_those_of_the_headers(scene):
         for field, _ in kind._fields_:
             lines.append(f'printf("%zu\\n", offsetof({name}, {field}));')
             expected.append((f"{name}.{field}", getattr(kind, field).offset))
-    source, program = scene.write("sizes.c", "\n".join([*lines, "return 0;", "}"])), scene.path(
-        "sizes"
-    )
+    source = scene.write("sizes.c", "\n".join([*lines, "return 0;", "}"]))
+    program = scene.path("sizes")
     include = "-I" + os.path.join(_package.ROOT, "include")
     subprocess.run(["cc", include, source, "-o", program], check=True)
     found = subprocess.run([program], capture_output=True, text=True).stdout.split()
@@ -220,58 +217,6 @@ except starling.Error as error:
     check(lines[0] == "libstarling-core.so True", lines)
     check(lines[1:4] == ["0.804738", "0.889", "False"], lines)
     check("libfabric is not installed" in lines[4] and "libfabric1" in lines[4], lines)
-
-
-def test_topology_from_dict_text_and_file(scene):
-    expected = numpy.zeros((8, 8))
-    for i in range(8):
-        for j in (i - 1, i, i + 1):
-            expected[i, j % 8] = 1 / 3
-    path = scene.write("ring.json", json.dumps(RING))
-    for spec in (RING, json.dumps(RING), path):
-        matrix = starling.topology(spec).matrix
-        check(numpy.abs(matrix - expected).max() < 1e-7, f"{spec}: {matrix}")
-
-
-def test_files_of_windows_are_read_alike(scene):
-    """A byte order mark and CR LF change neither a topology nor what join() knows of its
-    experiment."""
-    mark, choco = b"\xef\xbb\xbf", {"topology": RING, "algorithm": "choco-sgd"}
-    paths = []
-    for name, value in (("ring.json", RING), ("choco.json", choco)):
-        paths.append(scene.path(name))
-        with open(paths[-1], "wb") as file:
-            file.write(mark + json.dumps(value, indent=1).replace("\n", "\r\n").encode())
-    check(starling.topology(paths[0]).nodes == 8, paths[0])
-    check(_join._read(paths[1])[1] == choco, _join._read(paths[1]))
-
-
-def test_schedules_have_matrices(scene):
-    schedule = starling.topology({"nodes": 8, "family": "one-peer-exponential"})
-    check(schedule.period == 3 and len(schedule.matrices) == 3, schedule.period)
-    product = numpy.linalg.multi_dot(schedule.matrices[::-1])
-    check(numpy.abs(product - 1 / 8).max() < 1e-12, product)
-    refused(lambda: schedule.matrix, "3 matrices", ".matrices")
-
-
-def test_spectrum(scene):
-    expected = 1 / 3 + 2 / 3 * numpy.cos(2 * numpy.pi / 8)
-    found = starling.spectrum(RING)
-    check(abs(found.rho - expected) < 1e-7 and abs(found.gap + found.rho - 1) < 1e-12, found)
-    for spec in (
-        RING,
-        {"nodes": 8, "family": "one-peer-exponential"},
-        {"nodes": 8, "family": "de-bruijn"},
-        {"nodes": 9, "family": "star"},
-    ):
-        computed, by_numpy = starling.spectrum(spec), _topology._by_numpy(starling.topology(spec))
-        check(abs(computed.rho - by_numpy.rho) < 1e-4, f"{spec}: {computed} {by_numpy}")
-
-
-def test_wrong_topology_is_an_error(scene):
-    error = refused(lambda: starling.topology({"nodes": 8, "family": "rung"}), "rung", "ring")
-    check(error.code == "SL_EINVAL" and error.edge is None and error.round is None, vars(error))
-    refused(lambda: starling.topology(scene.path("none.json")), "none.json")
 
 
 def safetensors(tensors, change=lambda header: None):
