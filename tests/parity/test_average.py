@@ -4,7 +4,6 @@ and of both; and that of final_average, which all nodes have after the last roun
 they would have had without it, with the same bits. The run says how far apart they were."""
 import functools
 import glob
-import json
 import os
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import numpy as np
 
 from _here import read_lines
 from _simulate import Result, call, main, of, run_experiment, write
+from _tensors import read
 
 ROUNDS, NODES = 24, 6
 RING = {"nodes": NODES, "family": "ring"}
@@ -103,13 +103,9 @@ def check_session(starling):
 def saved_model(run, rank):
     """Of its newest checkpoint, which is a safetensors file: the model, and its push-sum weight."""
     rounds = f"{run}/checkpoints/round-*-rank-{rank}.safetensors"
-    with open(max(glob.glob(rounds), key=lambda path: int(path.split("-")[-3])), "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        head = json.loads(file.read(length))
-        begin, end = head["model"]["data_offsets"]
-        file.seek(8 + length + begin)
-        model = np.frombuffer(file.read(end - begin), np.float32)
-    return model, float(head["__metadata__"]["state.push_sum_weight"])
+    newest = max(glob.glob(rounds), key=lambda path: int(path.split("-")[-3]))
+    tensors, metadata, _ = read(newest)
+    return tensors["model"].ravel(), float(metadata["state.push_sum_weight"])
 
 
 def final_model(run, rank):

@@ -21,6 +21,7 @@ import numpy
 import starling
 from _scene import check, run_tests
 from _package import refused
+from _tensors import packed
 from starling import _join, _library, _memory, _session, _topology
 
 
@@ -118,7 +119,7 @@ for call in (lambda: starling.join(two, Module()), lambda: starling.load("model.
 
 
 def test_without_numpy_and_torch(scene):
-    scene.write("model.safetensors", safetensors({}))
+    scene.write("model.safetensors", packed({}))
     lines = python(WITHOUT, scene).splitlines()
     row = "([0.5, 0.5, 0.5], [0.5, 0.5, 0.5], 'f')"
     check(lines[0] == f"[{row}, {row}]" and lines[1] == "[[0.5, 0.5], [0.5, 0.5]]", lines)
@@ -219,26 +220,12 @@ except starling.Error as error:
     check("libfabric is not installed" in lines[4] and "libfabric1" in lines[4], lines)
 
 
-def safetensors(tensors, change=lambda header: None):
-    header, data = {"__metadata__": {"format": "pt"}}, b""
-    for name, values in tensors.items():
-        header[name] = {
-            "dtype": "F32",
-            "shape": values.shape,
-            "data_offsets": [len(data), len(data) + values.nbytes],
-        }
-        data += values.tobytes()
-    change(header)
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
 def test_load_reads_model_files(scene):
     tensors = {
         "a.weight": numpy.arange(6, dtype="f4").reshape(2, 3),
         "b": numpy.array(7, dtype="f4"),
     }
-    path = scene.write("model.safetensors", safetensors(tensors))
+    path = scene.write("model.safetensors", packed(tensors))
     for place in (path, scene.folder):
         found = starling.load(place)
         check(list(found) == list(tensors), list(found))
@@ -266,17 +253,17 @@ def test_load_reads_a_run(scene):
 
 def test_load_refuses_broken_files(scene):
     tensors = {"w": numpy.zeros((2, 3), dtype="f4")}
-    whole = safetensors(tensors)
+    whole = packed(tensors)
     for content in (
         b"",
         whole[:7],
         whole[:-1],
         struct.pack("<Q", 1 << 60) + whole[8:],
         whole[:8] + b"{" * (len(whole) - 8),
-        safetensors(tensors, lambda header: header["w"].update(shape=[3, 3])),
-        safetensors(tensors, lambda header: header["w"].update(dtype="F99")),
-        safetensors(tensors, lambda header: header["w"].update(data_offsets=[-24, 0])),
-        safetensors(tensors, lambda header: header.update(w=[])),
+        packed(tensors, lambda header: header["w"].update(shape=[3, 3])),
+        packed(tensors, lambda header: header["w"].update(dtype="F99")),
+        packed(tensors, lambda header: header["w"].update(data_offsets=[-24, 0])),
+        packed(tensors, lambda header: header.update(w=[])),
     ):
         path = scene.write("broken.safetensors", content)
         error = refused(lambda: starling.load(path), "broken.safetensors")
