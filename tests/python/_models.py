@@ -51,13 +51,17 @@ def train(rank, model=None, make=sgd, steps=STEPS, compute=backward):
 
 def loop(model, optimizer, peer, rank, steps=STEPS, compute=backward, run=None):
     """The same of a peer that has joined; `run` is called in the model's place."""
-    for step in range(steps):
-        optimizer.zero_grad()
-        compute(run or model, rank, step)
-        optimizer.step()
+    take_steps(run or model, optimizer, rank, steps, compute)
     peer.end()
     peer.leave()
     return model, peer
+
+
+def take_steps(model, optimizer, rank, steps=STEPS, compute=backward):
+    for step in range(steps):
+        optimizer.zero_grad()
+        compute(model, rank, step)
+        optimizer.step()
 
 
 def near(a, b, tolerance=1e-5):

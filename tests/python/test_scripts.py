@@ -11,7 +11,7 @@ from _torch import torch
 import starling
 from _models import BLOCKING, EXPERIMENT, FORMS, LAZY, OVERLAPPED, STEPS, TWO
 from _models import as_by_hand, backward, by_hand, flat, flat_of, gossiping, loop, near, network
-from _models import sgd, simulate, train
+from _models import sgd, simulate, take_steps, train
 from _package import refused
 from _peers import Peers
 from _scene import check, run_tests
@@ -52,10 +52,7 @@ def test_a_list_of_parameters(scene):
         optimizer = sgd(model.parameters())
         peer = starling.join(None, list(model.parameters()))
         peer.attach(optimizer)
-        for step in range(STEPS):
-            optimizer.zero_grad()
-            backward(model, rank, step)
-            optimizer.step()
+        take_steps(model, optimizer, rank)
         average = peer.average()
         peer.leave()
         check([tuple(a.shape) for a in average] == [(4, 5), (4,), (3, 4), (3,)], average)
