@@ -157,4 +157,4 @@ def test_a_log_with_a_hole_is_found_out(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -17,9 +17,8 @@ def idx(magic, sizes, content):
     return struct.pack(f">I{len(sizes)}I", magic, *sizes) + content
 
 
-def write_data(scene):
+def write_data(scene, count=400):
     """Files of the forms that examples name; returns where they are, by data.name."""
-    count = 400
     for folder in ("mnist", "cifar10"):
         os.mkdir(scene.path(folder))
     labels = bytes(i % 10 for i in range(count))
@@ -157,14 +156,13 @@ def test_the_largest_stable_step_is_said(scene):
     check(ended.code == 1 and 'topology.weights "lazy" < 3.797' in ended.err, ended.err)
 
 
-def crowded(scene):
+def test_what_does_not_fit_is_counted_and_can_be_had(scene):
     """Everything that there is to say, and more than a page holds."""
-    nodes = 64
     faults = [{"round": 2 + i, "kill": [i]} for i in range(50)]
     faults.append({"round": 55, "nonfinite": [60]})
     links = [[i, i + 1, 1.5] for i in range(6)]
-    return scene.experiment(
-        topology={"nodes": nodes, "family": "ring"},
+    path = scene.experiment(
+        topology={"nodes": 64, "family": "ring"},
         algorithm={"name": "d-psgd", "variant": "combine-while-adapt"},
         membership={"on_loss": "continue"},
         faults=faults,
@@ -173,10 +171,6 @@ def crowded(scene):
         network={"bandwidth_mbit": 100, "latency_ms": 1, "gradient_ms": 30, "links": links},
         transport={"checksums": False},
     )
-
-
-def test_what_does_not_fit_is_counted_and_can_be_had(scene):
-    path = crowded(scene)
     short, whole = scene.call("check", path), scene.call("check", path, "--all")
     check(short.code == 0 and whole.code == 0, f"{short.err}{whole.err}")
     check_page("crowded", short.out)
@@ -264,4 +258,4 @@ def test_resolved_is_for_experiments(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -218,7 +218,7 @@ def test_demo_tells_what_it_builds_and_how_to_go_on(scene):
     check(ended.returncode == 0 and "plug-in does not build" in ended.stderr, f"{ended}")
 
 
-def test_scripts_have_help(_):
+def test_scripts_have_help(scene):
     for script in ("demo", "gpu-check", "topologies", "plot"):
         command = [os.path.join(ROOT, "tools", script), "--help"]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -229,4 +229,4 @@ def test_scripts_have_help(_):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

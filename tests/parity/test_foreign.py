@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from _here import check, run_tests
+import dpsgd
 
 try:
     import networkx as nx
@@ -41,10 +42,7 @@ def matrix_of(scene, path, *arguments):
     made = scene.call("topology", "make", "--from", path, "--expand", *arguments)
     made.check_well()
     topology = json.loads(made.out)
-    w = np.zeros((topology["nodes"],) * 2)
-    for a, b, weight in topology["edges"]:
-        w[b, a] = weight
-    return w, topology
+    return dpsgd.weighted(topology["nodes"], topology["edges"]), topology
 
 
 def hold(scene, name, expected, *arguments):
@@ -293,4 +291,4 @@ def test_a_graph_in_place_of_a_topology_is_told_what_to_do(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

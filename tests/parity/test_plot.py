@@ -120,6 +120,13 @@ def near(found, expected, what):
     check(abs(found - expected) < NEAR, f"{what}: at {found}, expected at {expected}")
 
 
+def check_band(panel, number, x, low, high, what):
+    """The ends of this band at x: two values."""
+    ends = [y for at, y in panel.bands()[number] if abs(at - x) < NEAR]
+    near(min(ends), panel.place("y", high), f"{what}: above")
+    near(max(ends), panel.place("y", low), f"{what}: below")
+
+
 # ---- curves ----
 
 
@@ -136,14 +143,12 @@ def test_a_comparison_is_a_line_a_variant_with_its_band(scene):
         check(picture.legend() == METHODS, f"{picture.legend()}")
         check({label, "held-out accuracy (%)"} <= set(picture.texts), f"{picture.texts}")
         check(len(panel.lines()) == len(panel.bands()) == 3, f"{len(panel.lines())} lines")
-        for name, line, band in zip(names, panel.lines(), panel.bands()):
+        for i, (name, line) in enumerate(zip(names, panel.lines())):
             across, up = column(folder, name, key), column(folder, name, "accuracy", 100)
             for (x_at, y_at), (at, _), (middle, apart) in zip(line, across, up, strict=True):
                 near(x_at, panel.place("x", at), f"{name}: {key}")
                 near(y_at, panel.place("y", middle), f"{name}: accuracy")
-                ends = [y for x, y in band if abs(x - x_at) < NEAR]
-                near(min(ends), panel.place("y", middle + apart), f"{name}: above")
-                near(max(ends), panel.place("y", middle - apart), f"{name}: below")
+                check_band(panel, i, x_at, middle - apart, middle + apart, name)
 
 
 def test_the_median_has_quartiles(scene):
@@ -153,9 +158,7 @@ def test_the_median_has_quartiles(scene):
     low, middle, high = statistics.quantiles(ends, n=4, method="inclusive")
     x, y = panel.lines()[0][-1]
     near(y, panel.place("y", middle), "median")
-    band = [at for to, at in panel.bands()[0] if abs(to - x) < NEAR]
-    near(min(band), panel.place("y", high), "third quartile")
-    near(max(band), panel.place("y", low), "first quartile")
+    check_band(panel, 0, x, low, high, "quartiles")
 
 
 def test_a_distance_of_0_is_on_the_logarithmic_panel(scene):
@@ -444,9 +447,7 @@ def test_the_band_of_a_run_is_of_its_nodes(scene):
     last = [read_lines(f"{folder}/metrics-{i}.jsonl")[-1]["accuracy"] for i in range(8)]
     x, y = panel.lines()[0][-1]
     near(y, panel.place("y", 100 * read_lines(f"{folder}/consensus.jsonl")[-1]["accuracy"]), "line")
-    ends = [at for to, at in panel.bands()[0] if abs(to - x) < NEAR]
-    near(min(ends), panel.place("y", 100 * max(last)), "the best node")
-    near(max(ends), panel.place("y", 100 * min(last)), "the worst node")
+    check_band(panel, 0, x, 100 * min(last), 100 * max(last), "nodes")
 
 
 def test_measured_seconds_are_of_agents(scene):

@@ -303,4 +303,4 @@ def test_wrong_sweeps_are_refused(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

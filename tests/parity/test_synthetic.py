@@ -64,4 +64,4 @@ def test_check_says_what_it_is(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -92,4 +92,4 @@ def test_times_are_drawn_from_each_seed(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

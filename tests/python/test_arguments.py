@@ -185,4 +185,4 @@ def test_devices_that_are_not_there(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -173,7 +173,7 @@ def test_absent_libfabric_gets_one_sentence(scene):
     check("ImportError: libfabric is not installed" in said and "libfabric1" in said, said)
 
 
-def wheel(scene):
+def wheel(scene, name="site"):
     """A folder with what a wheel of this build installs."""
     subprocess.run(
         [_package.ROOT + "/tools/wheel", _package.BUILD, scene.folder],
@@ -183,7 +183,7 @@ def wheel(scene):
     (path,) = glob.glob(scene.path("*.whl"))
     check(os.path.getsize(path) < 5e6, f"{os.path.getsize(path)} bytes")
     check(re.search(r"-py3-none-manylinux_2_\d\d_\w+[.]whl$", path), path)
-    folder = scene.path("site")
+    folder = scene.path(name)
     with zipfile.ZipFile(path) as file:
         file.extractall(folder)
         rows = [row.split(",") for row in file.read(record_of(file)).decode().splitlines()]
@@ -339,4 +339,4 @@ def test_memory_that_is_refused(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -183,4 +183,4 @@ def test_the_exchange_under_way_ends(scene):
 if __name__ == "__main__":
     if torch is not None:
         torch.set_num_threads(1)
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -316,4 +316,4 @@ def test_parameters_that_come_and_go_are_refused_by_name(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -82,18 +82,13 @@ def test_what_fails_says_so(scene):
     def wrong(x):
         raise ValueError("no such data")
 
-    refused_with = None
-    try:
-        starling.simulate(NODES, train, PROTOTYPE, out=scene.path("run"), evaluate=wrong)
-    except ValueError as error:
-        refused_with = str(error)
-    check(refused_with == "no such data", refused_with)
-    check(read_json(scene.path("run"), "run.json")["outcome"] == "failed", "run.json")
-
     def again(work=train, **more):
         starling.simulate(NODES, work, PROTOTYPE, **more)
 
-    refused(lambda: again(out=scene.path("run")), "already holds")
+    run = scene.path("run")
+    refused(lambda: again(out=run, evaluate=wrong), "no such data", kind=ValueError)
+    check(read_json(run, "run.json")["outcome"] == "failed", "run.json")
+    refused(lambda: again(out=run), "already holds")
     refused(lambda: again(evaluate=loss), "out= say where")
 
     def twice(rank):
@@ -104,4 +99,4 @@ def test_what_fails_says_so(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -233,4 +233,4 @@ def test_peers_that_were_lost(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -254,4 +254,4 @@ def test_shared_memory_in_an_exchange_of_processes(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

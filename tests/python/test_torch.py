@@ -347,4 +347,4 @@ def test_not_a_number_in_a_parameter(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()
