@@ -1084,8 +1084,8 @@ class PowerSgd(AllReduce):
         found = p @ self.q.T
         self.error = m - found
         for c in np.flatnonzero((self.q == 0).all(axis=0)):
-            drawn = first_factors(self.q.size, exchange=self.exchanges + 1)
-            self.q[:, c] = drawn.reshape(self.rank, -1)[c]
+            fresh = first_factors(self.q.size, exchange=self.exchanges + 1)
+            self.q[:, c] = fresh.reshape(self.rank, -1)[c]
         mean = mean.copy()
         mean[:, : rows * columns] = found.ravel()
         return mean
@@ -1107,8 +1107,8 @@ class PowerGossip(Algorithm):
         v = np.zeros((columns if odd else rows, self.rank)) if v is None else v.copy()
         for c in np.flatnonzero((v == 0).all(axis=0)):
             turn = self.exchanges << 20 | j
-            drawn = first_factors(v.size, exchange=turn, rank=i)
-            v[:, c] = drawn.reshape(self.rank, -1)[c]
+            fresh = first_factors(v.size, exchange=turn, rank=i)
+            v[:, c] = fresh.reshape(self.rank, -1)[c]
         return orthonormal(v)
 
     def exchange(self, w, u):

@@ -1,5 +1,5 @@
-"""Graphs, learning rates and problems of the reference (algorithms.py), in float64 numpy: they share
-no code with Starling.
+"""Graphs, learning rates and problems of the reference (algorithms.py), in float64 numpy; they
+share no code with Starling.
 
 f_i(x) = 1/2 |A_i x - b_i|^2 is node i's loss; W_ij the weight that i gives j; rounds are counted
 from 1.
