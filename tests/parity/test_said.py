@@ -179,7 +179,7 @@ def of_members():
 
 def of_checkpoints():
     for keys, text in (
-        ({"every": 1, "keep": 2}, "set keep to 3, or every to 2 with keep 2"),
+        ({"every": 1, "keep": 2}, "set keep to 5, or every to 4 with keep 2"),
         ({"every": 5, "keep": 0}, "checkpoint.keep: 0 is not allowed"),
         ({"every": 5, "path": "nowhere"}, "nowhere: No such file"),
     ):
