@@ -123,3 +123,19 @@ def ratio(found, ours, other, digits=2):
     if ours not in found or other not in found:
         return "-"
     return f"{found[ours] / found[other]:.{digits}f}"
+
+
+def print_table(title, dimension, repetitions, cases):
+    """cases: [(nodes, {name: command})], ours first."""
+    print(
+        f"\n{title}, d = {dimension:,}: median ms per round, {os.cpu_count()} cores,"
+        f" {repetitions} repetitions in turns\n"
+    )
+    ours, *others = cases[0][1]
+    ratios = [f"{ours} / {name}" for name in others]
+    print_heads("N", ours, *others, *ratios, texts=0)
+    for nodes, programs in cases:
+        found = medians(programs, repetitions)
+        cells = [f"{found[name]:.4g}" if name in found else "-" for name in programs]
+        ratios = [ratio(found, ours, name, 3) for name in others]
+        print_row(nodes, *cells, *ratios)

@@ -53,22 +53,6 @@ def rounds_of_gossip(build, nodes, dimension, links=None):
     }
 
 
-def print_table(title, dimension, repetitions, cases):
-    """cases: [(nodes, {name: command})], ours first."""
-    print(
-        f"\n{title}, d = {dimension:,}: median ms per round, {os.cpu_count()} cores,"
-        f" {repetitions} repetitions in turns\n"
-    )
-    ours, *others = cases[0][1]
-    ratios = [f"{ours} / {name}" for name in others]
-    _bench.print_heads("N", ours, *others, *ratios, texts=0)
-    for nodes, programs in cases:
-        found = _bench.medians(programs, repetitions)
-        cells = [f"{found[name]:.1f}" if name in found else "-" for name in programs]
-        ratios = [_bench.ratio(found, ours, name, 3) for name in others]
-        _bench.print_row(nodes, *cells, *ratios)
-
-
 def main():
     parser = _bench.parser_of(__doc__, repetitions=3)
     parser.add_argument("--dimension", type=int, default=_bench.RESNET50)
@@ -80,11 +64,11 @@ def main():
     if options.mbit is not None:
         with Links(build, last, options.mbit, 0) as links:
             cases = [(last, rounds_of_gossip(build, last, d, links))]
-            print_table(f"{title}, {options.mbit:g} Mbit/s", d, options.repetitions, cases)
+            _bench.print_table(f"{title}, {options.mbit:g} Mbit/s", d, options.repetitions, cases)
         return
     cases = [(nodes, averages(build, nodes, d)) for nodes in options.nodes]
-    print_table("All-reduce", d, options.repetitions, cases)
-    print_table(title, d, options.repetitions, [(last, rounds_of_gossip(build, last, d))])
+    _bench.print_table("All-reduce", d, options.repetitions, cases)
+    _bench.print_table(title, d, options.repetitions, [(last, rounds_of_gossip(build, last, d))])
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ def write(folder, nodes, rounds, d):
 def main():
     build = _bench.parser_of(__doc__).parse_args().build
     starling = os.path.join(os.path.abspath(build), "tools", "starling")
-    print("| nodes | gradients each | d | s of a core | million messages a second |")
-    print("|--:|--:|--:|--:|--:|")
+    heads = "nodes", "gradients each", "d", "s of a core", "million messages a second"
+    _bench.print_heads(*heads, texts=0)
     for nodes, rounds, d in CASES:
         with tempfile.TemporaryDirectory() as folder:
             write(folder, nodes, rounds, d)
@@ -56,8 +56,7 @@ def main():
                 all_nodes = json.load(file)["per_node"]
             messages = sum(n["messages_sent"] + n["messages_silent"] for n in all_nodes)
             rate = 1e-6 * messages / seconds
-            row = [nodes, rounds, d, f"{seconds:.1f}", f"{rate:.2f}"]
-            print("| " + " | ".join(map(str, row)) + " |", flush=True)
+            _bench.print_row(nodes, rounds, d, f"{seconds:.1f}", f"{rate:.2f}")
 
 
 if __name__ == "__main__":

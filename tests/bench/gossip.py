@@ -7,7 +7,6 @@ agent's start to the last one's end. The tables are Markdown (docs/benchmarks.md
 
 usage: gossip.py [--nodes N ...] ...     meson compile -C BUILD peer_mpi peer_sockets gossip_agents
 """
-import os
 import sys
 
 import _bench
@@ -47,24 +46,17 @@ def main():
         help="overrides of our experiment",
     )
     options = parser.parse_args()
-    have = commands(options.build, 2, 1, [])
-    for name in HEADINGS:
-        if name not in have:
-            print(f"{name}: not built in {options.build}")
-    if not have:
+    missing = [name for name in HEADINGS if name not in commands(options.build, 2, 1, [])]
+    for name in missing:
+        print(f"{name}: not built in {options.build}")
+    if len(missing) == len(HEADINGS):
         return 1
-    print(
-        f"median ms per gossip round on a ring, loopback, {os.cpu_count()} cores,"
-        f" {options.repetitions} repetitions in turns\n"
-    )
-    _bench.print_heads("d", "N", *HEADINGS, "Starling / OpenMPI", "Starling / sockets", texts=0)
     for dimension in options.dimension:
-        for nodes in options.nodes:
-            programs = commands(options.build, nodes, dimension, options.set)
-            found = _bench.medians(programs, options.repetitions)
-            cells = [f"{found[name]:.2f}" if name in found else "-" for name in HEADINGS]
-            ratios = [_bench.ratio(found, STARLING, other) for other in (MPI, SOCKETS)]
-            _bench.print_row(f"{dimension:,}", nodes, *cells, *ratios)
+        cases = [
+            (nodes, commands(options.build, nodes, dimension, options.set))
+            for nodes in options.nodes
+        ]
+        _bench.print_table("Gossip on a ring, loopback", dimension, options.repetitions, cases)
     return 0
 
 

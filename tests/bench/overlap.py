@@ -2,12 +2,13 @@
 """A round whose messages leave layer by layer beside one whose message waits for the whole gradient
 (transport.overlap), on a slow link.
 
-Two agents train ResNet-18's table, each in a network namespace, with a link between them that the
-kernel shapes (root, iproute2). A gradient is said to take 3/2 of what a message takes on the link:
+Two agents train ResNet-18's table, each in a network namespace, with slow links between them
+(links.c; root, iproute2). A gradient is said to take 3/2 of what a message takes on the link:
 a third forward, and backward as long as the exchange. Turns alternate. A round is the median of all
 but the first; the table has medians over the turns, in Markdown (docs/benchmarks.md).
 
-usage: overlap.py [--build BUILD] [--mbit R] [--rounds N] [--turns N]     meson compile -C BUILD
+usage: overlap.py [--build BUILD] [--mbit R] [--rounds N] [--turns N]
+                                                          meson compile -C BUILD links
 """
 import json
 import os
@@ -17,7 +18,7 @@ import sys
 import tempfile
 
 import _bench
-from _links import ip
+from _links import Links
 
 NODES, PORT, HEADERS = 2, 7400, 1.04
 DIMENSION = 11_689_512
@@ -30,39 +31,6 @@ CASES = {
         "algorithm": {"name": "all-reduce", "all_reduce": "recursive-doubling"},
     },
 }
-
-
-class Link:
-    """`with Link(mbit) as link`: two namespaces and what joins them."""
-
-    def __init__(self, mbit):
-        self._mbit = mbit
-        self._spaces = [f"starling-{os.getpid()}-{rank}" for rank in range(NODES)]
-
-    def __enter__(self):
-        for space in self._spaces:
-            ip("netns", "add", space)
-        first, second = (["name", "wire", "netns", space] for space in self._spaces)
-        ip("link", "add", *first, "type", "veth", "peer", *second)
-        shaped = ["rate", f"{self._mbit}mbit", "burst", "64k", "latency", "20ms"]
-        for rank, space in enumerate(self._spaces):
-            ip("-n", space, "addr", "add", self.address(rank) + "/24", "dev", "wire")
-            ip("-n", space, "link", "set", "wire", "up")
-            ip("-n", space, "link", "set", "lo", "up")
-            tc = [*self.command(rank), "tc", "qdisc", "add", "dev", "wire", "root", "tbf", *shaped]
-            subprocess.run(tc, check=True)
-        return self
-
-    def __exit__(self, *_):
-        for space in self._spaces:
-            subprocess.run(["ip", "netns", "del", space], check=False)
-
-    def address(self, rank):
-        return f"10.83.0.{rank + 1}"
-
-    def command(self, rank):
-        """What a command begins with to run there."""
-        return ["ip", "netns", "exec", self._spaces[rank]]
 
 
 def experiment_of(case, way, options):
@@ -89,17 +57,17 @@ def seconds_of(out, rank):
         return [json.loads(line)["seconds"]["total"] for line in file]
 
 
-def run(link, case, way, options, folder):
+def run(links, case, way, options, folder):
     """The median round, in seconds."""
     path = os.path.join(folder, "experiment.json")
     with open(path, "w") as file:
         json.dump(experiment_of(case, way, options), file)
-    roster = ",".join(f"{link.address(rank)}:{PORT}" for rank in range(NODES))
+    roster = ",".join(f"{links.address(rank)}:{PORT}" for rank in range(NODES))
     starling = os.path.join(os.path.abspath(options.build), "tools", "starling")
     outs = [tempfile.mkdtemp(dir=folder) for _ in range(NODES)]
     processes = [
         subprocess.Popen(
-            [*link.command(rank), starling, "agent", path, "--rank", str(rank)]
+            [*links.command(rank), starling, "agent", path, "--rank", str(rank)]
             + ["--roster", roster, "--out", os.path.join(outs[rank], "run")],
             stdout=subprocess.DEVNULL,
         )
@@ -121,11 +89,11 @@ def main():
     parser.add_argument("--turns", type=int, default=3, help="of each way (default 3)")
     options = parser.parse_args()
     took = {(case, way): [] for case in CASES for way in WAYS}
-    with Link(options.mbit) as link:
+    with Links(options.build, NODES, options.mbit, 0) as links:
         for _ in range(options.turns):
             for case, way in took:
                 with tempfile.TemporaryDirectory(prefix="starling-overlap-") as folder:
-                    took[case, way].append(run(link, case, way, options, folder))
+                    took[case, way].append(run(links, case, way, options, folder))
     print(
         f"ResNet-18's table, d = {DIMENSION:,}, {NODES} agents, {options.mbit:g} Mbit/s, "
         f"{os.cpu_count()} cores, {options.turns} turns of {options.rounds} rounds\n"

@@ -9,11 +9,14 @@ usage: stragglers.py [--build BUILD] [--rounds N] [--target LOSS]
 """
 import json
 import os
-import socket
 import subprocess
+import sys
 import tempfile
 
 import _bench
+
+sys.path.insert(0, os.path.join(_bench.ROOT, "tests", "chaos"))
+from _ports import free_ports  # noqa: E402
 
 NODES, PAUSE_US, SLOWER = 8, 4000, 4
 VARIANTS = [
@@ -25,16 +28,6 @@ VARIANTS = [
     ("ssp, 3", {"name": "ssp", "staleness": 3, "server": 1}, SLOWER),
     ("ssp, unbounded", {"name": "ssp", "staleness": "unbounded", "server": 1}, SLOWER),
 ]
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def run(build, folder, algorithm, slower, rounds):
@@ -98,15 +91,15 @@ def main():
     arguments = parser.parse_args()
     build = os.path.abspath(arguments.build)
     best = None
-    print("| 8 agents, one 4 times slower | s to the loss | gradients/s of the other 7 |")
-    print("|---|--:|--:|")
+    heads = "8 agents, one 4 times slower", "s to the loss", "gradients/s of the other 7"
+    _bench.print_heads(*heads)
     for name, algorithm, slower in VARIANTS:
         with tempfile.TemporaryDirectory() as folder:
             lines = run(build, folder, algorithm, slower, arguments.rounds)
         rate = rate_of_others(lines)
         best = best or rate
         seconds = seconds_to(lines, arguments.target)
-        print(f"| {name} | {seconds:.2f} | {100 * rate / best:.0f} % |", flush=True)
+        _bench.print_row(name, f"{seconds:.2f}", f"{100 * rate / best:.0f} %")
 
 
 if __name__ == "__main__":

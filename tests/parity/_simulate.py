@@ -5,16 +5,13 @@ import concurrent.futures
 import json
 import os
 import subprocess
-import sys
 import tempfile
 
 import numpy as np
 
-sys.path.insert(
-    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "reference")
-)
-import dpsgd  # noqa: E402
-from expect import Graph  # noqa: E402
+from _here import Failure, read_json, read_lines
+import dpsgd
+from expect import Graph
 
 QUICK = "STARLING_QUICK" in os.environ  # with sanitizers, or OpenBLAS of another processor
 
@@ -54,37 +51,22 @@ def family(name, edges, nodes=8, **more):
 
 
 class Result:
-    """models: round -> (n, d); weights: round -> (n) push-sum weights; seconds: predicted on the
-    links of network; traffic: of each node, what its last line says."""
+    """What a run left. models: round -> (n, d); weights: round -> (n) push-sum weights; by_rank and
+    weight_of: the same as round -> {rank: ...} of those who are there; seconds: predicted on the
+    links of network; traffic: of each node, what its last line says; said: on standard error."""
 
-    def __init__(self, folder):
-        self.models, self.weights = {}, {}
-        for line in read_lines(folder, "parameters.jsonl"):
-            row = [np.nan if value is None else value for value in line["parameters"]]
-            self.models.setdefault(line["round"], []).append(row)
-            self.weights.setdefault(line["round"], []).append(line["push_sum_weight"])
-        with open(os.path.join(folder, "summary.json")) as file:
-            summary = json.load(file)
-        self.seconds, self.traffic = summary.get("predicted_seconds"), summary["per_node"]
-        self.models = {r: np.array(rows) for r, rows in self.models.items()}
-        self.weights = {r: np.array(rows) for r, rows in self.weights.items()}
-
-
-def read_lines(folder, name):
-    path = os.path.join(folder, name)
-    if not os.path.exists(path):
-        return []
-    with open(path) as file:
-        return [json.loads(line) for line in file]
-
-
-def models_by_rank(out):
-    """round -> {rank: model}, and round -> {rank: push-sum weight}, of those who are there."""
-    models, weights = {}, {}
-    for line in read_lines(out, "parameters.jsonl"):
-        models.setdefault(line["round"], {})[line["node"]] = np.array(line["parameters"])
-        weights.setdefault(line["round"], {})[line["node"]] = line["push_sum_weight"]
-    return models, weights
+    def __init__(self, folder, said=""):
+        self.by_rank, self.weight_of, self.said = {}, {}, said
+        path = os.path.join(folder, "parameters.jsonl")
+        for line in read_lines(path) if os.path.exists(path) else []:
+            row = np.array([np.nan if value is None else value for value in line["parameters"]])
+            self.by_rank.setdefault(line["round"], {})[line["node"]] = row
+            self.weight_of.setdefault(line["round"], {})[line["node"]] = line["push_sum_weight"]
+        self.models = {r: np.array(list(rows.values())) for r, rows in self.by_rank.items()}
+        self.weights = {r: np.array(list(rows.values())) for r, rows in self.weight_of.items()}
+        self.summary = read_json(folder, "summary.json")
+        self.seconds = self.summary.get("predicted_seconds")
+        self.traffic = self.summary["per_node"]
 
 
 def apart_by_rank(found, expected):
@@ -98,28 +80,21 @@ def apart_by_rank(found, expected):
     return worst
 
 
-def sim(starling, folder, problem, experiment, **model):
-    """Runs the quadratic problem (A, b, x0) in the folder, with more settings of its model: (its
-    --out, what was said). Raises Refused when it does not end well."""
-    a, b, x0 = problem
-    write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
-    model = {"name": "quadratic", "path": "problem.json", **model}
-    return run_experiment(starling, folder, {**experiment, "model": model})
-
-
-def run_experiment(starling, folder, experiment):
-    """The same, of any experiment."""
+def run_experiment(starling, folder, experiment, command="sim"):
+    """Runs it in the folder: (its --out, what was said). Raises Refused when it does not end
+    well."""
     write(folder, "experiment.json", experiment)
-    return run_file(starling, folder, os.path.join(folder, "experiment.json"))
-
-
-def run_file(starling, folder, path):
-    """The same, of an experiment in a file."""
-    out = os.path.join(folder, "out")
-    ended = call(starling, "sim", path, "--out", out)
+    out = os.path.join(folder, "out" if command == "sim" else command)
+    ended = call(starling, command, os.path.join(folder, "experiment.json"), "--out", out)
     if ended.returncode != 0:
-        raise Refused(f"starling sim ended with {ended.returncode}: {ended.stderr.strip()}")
+        raise Refused(f"starling {command} ended with {ended.returncode}: {ended.stderr.strip()}")
     return out, ended.stderr
+
+
+def write_problem(folder, a, b, x0):
+    """A quadratic problem; returns the model of an experiment."""
+    write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
+    return {"name": "quadratic", "path": "problem.json"}
 
 
 def call(starling, *words, env=None):
@@ -135,10 +110,10 @@ def call(starling, *words, env=None):
 
 
 def simulate(
-    starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded, network=None, **model
+    starling, graph, algorithm, optimizer, a, b, x0, rounds, recorded, network=None, **more
 ):
-    """Runs the experiment, with more settings of its model, and raises Refused when it does not end
-    well."""
+    """The Result of the experiment on this problem. more: keys of its own; of `model` what the
+    problem's has beside."""
     with tempfile.TemporaryDirectory(prefix="starling-quadratic-") as folder:
         experiment = {
             "name": "quadratic",
@@ -148,9 +123,10 @@ def simulate(
             "optimizer": optimizer,
             "record": {"every": rounds, "parameters_at": recorded},
             **({"network": network} if network else {}),
+            **more,
+            "model": {**write_problem(folder, a, b, x0), **more.get("model", {})},
         }
-        out, _ = sim(starling, folder, (a, b, x0), experiment, **model)
-        return Result(out)
+        return Result(*run_experiment(starling, folder, experiment))
 
 
 def told(starling, *words):
@@ -164,7 +140,8 @@ def told(starling, *words):
 def all_models(starling, graph, algorithm, optimizer, problem, rounds, **model):
     """Those of the start and of every round."""
     recorded = list(range(rounds + 1))
-    found = simulate(starling, graph, algorithm, optimizer, *problem, rounds, recorded, **model)
+    what = graph, algorithm, optimizer, *problem, rounds, recorded
+    found = simulate(starling, *what, model=model)
     return [found.models[r] for r in recorded]
 
 
@@ -176,15 +153,6 @@ def within(worst, allowed, what="differs by"):
 def check_same(ours, other, allowed):
     """Of two runs, the models of each round."""
     return within(max(abs(x - y).max() for x, y in zip(ours, other)), allowed)
-
-
-def check_refusal(run, text):
-    """What is said of it; text None: it is taken."""
-    try:
-        run()
-    except Refused as error:
-        return (None if text and text in str(error) else f"{error}; it should say {text!r}"), 0
-    return (f"it was taken, without {text!r}" if text else None), 0
 
 
 def write(folder, name, content):
@@ -208,7 +176,7 @@ class Skipped(Exception):
     """The text is why."""
 
 
-PROBLEMS = (Refused, AssertionError, OSError, RuntimeError, ValueError, LookupError)
+PROBLEMS = (Refused, Failure, AssertionError, OSError, RuntimeError, ValueError, LookupError)
 PROBLEMS += (subprocess.SubprocessError,)
 
 

@@ -2,25 +2,26 @@
 """Real agents over libfabric end with the simulator's bits: parameters, models and every number
 that is not a time.
 
-Each experiment runs once in the simulator and once with agents, some of them twice. An agent takes
-a tenth of a second to begin, whatever it trains: so most algorithms have five of them."""
+Each experiment runs once in the simulator and once with agents. An agent takes a tenth of a second
+to begin, whatever it trains: so most algorithms have five of them. test_layers_overlap.py has each
+form of all-reduce; fault_world holds agents against the simulator's bits, too."""
 import functools
 import glob
-import json
 import os
 import sys
 import tempfile
 
 from _each import CASES, TOP_TENTH, WITHOUT_MOMENTUM
+from _here import check, read_json, read_lines
 from _listed import unnamed
-from _simulate import call, dpsgd, main, of, write
+from _scene import read_bytes
+from _simulate import QUICK, call, dpsgd, main, of, write, write_problem
 
-QUICK = "STARLING_QUICK" in os.environ  # under sanitizers
 TIMES = {"seconds", "time"}  # what two runs of the same experiment may differ in
 
 DIGITS = {"name": "digits", "train_samples": 240, "test_samples": 20, "batch": 8}
 SOFTMAX, MLP = {"name": "softmax"}, {"name": "mlp", "hidden": [32, 16]}
-ADAPT_FIRST, WHILE_ADAPTING = "adapt-then-combine", "combine-while-adapt"
+WHILE_ADAPTING = of("d-psgd", variant="combine-while-adapt")
 PLAIN = {"learning_rate": 0.1}
 MOMENTUM = {
     "learning_rate": 0.05,
@@ -35,14 +36,14 @@ TORUS = {"nodes": 9, "family": "torus", "sides": [3, 3]}
 EXPONENTIAL = {"nodes": 8, "family": "one-peer-exponential"}
 
 
-def network(model, topology, variant, optimizer, **data):
+def network(model, topology, algorithm, optimizer, **data):
     rounds = 12 if QUICK else 40
     return {
         "name": "parity",
         "seed": 11,
         "rounds": rounds,
         "topology": topology,
-        "algorithm": {"name": "d-psgd", "variant": variant},
+        "algorithm": algorithm,
         "optimizer": optimizer,
         "model": model,
         "data": {**DIGITS, **data},
@@ -51,18 +52,11 @@ def network(model, topology, variant, optimizer, **data):
     }
 
 
+DIRICHLET = {"partition": {"name": "dirichlet", "alpha": 0.5}}
 NETWORKS = {
-    "softmax ring": network(SOFTMAX, RING, ADAPT_FIRST, PLAIN),
-    "softmax ring overlapped": network(
-        SOFTMAX, RING, WHILE_ADAPTING, MOMENTUM, partition={"name": "shards"}
-    ),
-    "softmax exponential": network(SOFTMAX, EXPONENTIAL, ADAPT_FIRST, MOMENTUM),
-    "mlp ring": network(MLP, RING, ADAPT_FIRST, MOMENTUM),
-    "mlp torus": network(
-        MLP, TORUS, ADAPT_FIRST, PLAIN, partition={"name": "dirichlet", "alpha": 0.5}
-    ),
-    "mlp torus overlapped": network(MLP, TORUS, WHILE_ADAPTING, MOMENTUM),
-    "mlp exponential overlapped": network(MLP, EXPONENTIAL, WHILE_ADAPTING, PLAIN),
+    "softmax ring": network(SOFTMAX, RING, WHILE_ADAPTING, MOMENTUM, partition={"name": "shards"}),
+    "mlp torus": network(MLP, TORUS, of("d-psgd"), PLAIN, **DIRICHLET),
+    "mlp exponential": network(MLP, EXPONENTIAL, WHILE_ADAPTING, PLAIN),
 }
 TOP, EACH = {"compressor": TOP_TENTH}, {"replicas": "per-neighbour"}
 GOSSIP = {"nodes": 5, "family": "ring"}  # sums over five fold one of them
@@ -72,24 +66,21 @@ EPIDEMIC = {"nodes": 7, "family": "epidemic", "degree": 3}  # one rests, and it 
 TREE = {"nodes": 7, "family": "k-ary-tree", "arity": 2}
 EDGES = [[i, (i + 1) % 8] for i in range(8)] + [[0, 4], [3, 1], [6, 2]]
 PUSH = {"nodes": 8, "directed": True, "edges": EDGES, "weights": "push-sum"}
-DIRICHLET = {**DIGITS, "partition": {"name": "dirichlet", "alpha": 0.5}}
 
 
 def algorithm(settings, topology=GOSSIP, **more):
     """A softmax regression, its 7,850 parameters in frames of 4 KiB, by one algorithm."""
     heavy = {**MOMENTUM, "nesterov": settings["name"] != "gmc"}
     optimizer = PLAIN if settings["name"] in WITHOUT_MOMENTUM else heavy
-    e = network(SOFTMAX, topology, "default", optimizer)
-    return {**e, "rounds": 12, "record": RECORD, "algorithm": settings, **more}
+    e = network(SOFTMAX, topology, settings, optimizer)
+    return {**e, "rounds": 12, "record": RECORD, **more}
 
 
 # Each algorithm and form of _each.py, and what other topologies, forms and data make of some.
-# fault_world holds agents against the simulator's bits, too, with each compressor.
 ALGORITHMS = {
     name: algorithm(settings, EXPONENTIAL if settings["name"] == "sgp" else GOSSIP)
     for name, settings in CASES.items()
 }
-FORMS = ("tree", "recursive-doubling", "halving-doubling", "hierarchical", "torus-2d", "star")
 MASK = of("shared-mask", fraction=0.1, order="cyclic", per="tensor")
 MIX_FIRST = of("choco-sgd", variant="mix-then-compress", trigger=100, **EACH, **TOP)
 HALVING = of("local-sgd", period=8, period_schedule="adaptive-halving", server=1)
@@ -97,7 +88,6 @@ UNEVEN = of("fedavg", local_steps=[3, 1, 2, 3, 1, 4], clients=0.6, server=2)
 LISTED = of("fedavg", clients=[[0, 2], [3, 1, 5]], client_weights=[1, 2, 0, 0.5, 1, 3])
 SPARSE = of("all-reduce", all_reduce="halving-doubling", **TOP)
 ALGORITHMS |= {
-    **{f"all-reduce {form}": algorithm(of("all-reduce", all_reduce=form), SIX) for form in FORMS},
     "all-reduce two-rings": algorithm(of("all-reduce", all_reduce="two-rings", group=2), SIX),
     "sparse sums, folded": algorithm(SPARSE, SIX),
     "adacomp per tensor": algorithm(of("all-reduce", compressor=of("adacomp", per="tensor"))),
@@ -118,7 +108,9 @@ ALGORITHMS |= {
     "local-sgd adaptive halving": algorithm(HALVING),
     "fedavg of uneven steps": algorithm(UNEVEN, SIX),
     "fedavg of listed clients": algorithm(LISTED, SIX),
-    "fedavg of epochs": algorithm(of("fedavg", local_epochs=1, **TOP), data=DIRICHLET),
+    "fedavg of epochs": algorithm(
+        of("fedavg", local_epochs=1, **TOP), data={**DIGITS, **DIRICHLET}
+    ),
     "laq of a server": algorithm(of("laq", server=1, bits=7, clock=2)),
     "double-squeeze both": algorithm(of("double-squeeze", server=2, **TOP)),
 }
@@ -130,39 +122,14 @@ for name, e in {
     "easgd": algorithm(of("easgd", period=4)),
 }.items():
     ALGORITHMS["final average " + name] = {**e, "final_average": True}
-TWICE = (
-    "softmax ring",
-    "mlp torus overlapped",
-    "algorithm choco-sgd top-k",
-    "algorithm all-reduce",
-)
-WARM_UP = {"learning_rate": 0.6, "schedule": {"name": "constant", "warmup_rounds": 8}}
-HEAVY = {"learning_rate": 0.2, "momentum": 0.7, "weight_decay": 0.001}
-PAIRINGS = {"nodes": 6, "schedule": [{"edges": edges} for edges in dpsgd.MATCHINGS]}
-QUADRATICS = {
-    "ring overlapped": (RING, WHILE_ADAPTING, HEAVY),
-    "torus": (TORUS, ADAPT_FIRST, WARM_UP),
-    "matchings": ({**PAIRINGS, "weights": "metropolis"}, ADAPT_FIRST, HEAVY),
-    "exponential": (EXPONENTIAL, ADAPT_FIRST, MOMENTUM),
-    "exponential overlapped": (EXPONENTIAL, WHILE_ADAPTING, HEAVY),
-}
-
-
-def check(holds, why):
-    assert holds, why
 
 
 def train(starling, command, experiment, out, *overrides):
     sets = [argument for override in overrides for argument in ("--set", override)]
     ended = call(starling, command, experiment, "--out", out, *sets)
     why = f"starling {command} ended with {ended.returncode}: {ended.stderr.strip()[-2000:]}"
-    check(ended.returncode == 0, why)
+    assert ended.returncode == 0, why
     return out
-
-
-def content(folder, name):
-    with open(os.path.join(folder, name), "rb") as file:
-        return file.read()
 
 
 def without_times(value, drop):
@@ -172,7 +139,7 @@ def without_times(value, drop):
 
 
 def metrics(folder, name, drop):
-    return [without_times(json.loads(line), drop) for line in content(folder, name).splitlines()]
+    return [without_times(line, drop) for line in read_lines(folder, name)]
 
 
 def names(folder, pattern):
@@ -187,11 +154,9 @@ def compare(simulated, trained, drop=TIMES):
     others = names(trained, "model*.npy") + names(trained, "metrics-*.jsonl")
     check(models + measured == others, "different files")
     for name in ("parameters.jsonl", *models):
-        check(content(simulated, name) == content(trained, name), f"{name} differs")
-    said = [
-        json.loads(content(folder, "summary.json")).get("final_average")
-        for folder in (simulated, trained)
-    ]
+        found, expected = (read_bytes(os.path.join(out, name)) for out in (trained, simulated))
+        check(found == expected, f"{name} differs")
+    said = [read_json(out, "summary.json").get("final_average") for out in (simulated, trained)]
     check(said[0] == said[1], f"the average at the end: {said}")
     for name in measured:
         for a, b in zip(metrics(simulated, name, drop), metrics(trained, name, drop), strict=True):
@@ -201,60 +166,42 @@ def compare(simulated, trained, drop=TIMES):
             check(not differing, f"{name}, round {a.get('round')}: {pairs}")
 
 
-def agents_repeat(starling, experiment, folder, runs=1):
-    simulated = train(starling, "sim", experiment, os.path.join(folder, "sim"))
-    for turn in range(runs):
-        compare(simulated, train(starling, "run", experiment, os.path.join(folder, f"run{turn}")))
+def agents_repeat(starling, folder, experiment):
+    path = written(folder, experiment)
+    simulated = train(starling, "sim", path, os.path.join(folder, "sim"))
+    compare(simulated, train(starling, "run", path, os.path.join(folder, "run")))
 
 
 def written(folder, experiment):
-    path = os.path.join(folder, "experiment.json")
-    with open(path, "w") as file:
-        json.dump(experiment, file)
-    return path
+    write(folder, "experiment.json", experiment)
+    return os.path.join(folder, "experiment.json")
 
 
-def written_quadratic(folder, name):
-    topology, variant, optimizer = QUADRATICS[name]
-    a, b, x0 = dpsgd.problem(topology["nodes"], 12, 10, False, seed=1000)
-    write(folder, "problem.json", {"A": a.tolist(), "b": b.tolist(), "x0": x0.tolist()})
+def quadratic(starling, folder):
+    """A model that a file says, on a schedule that is listed."""
+    model = write_problem(folder, *dpsgd.problem(6, 12, 10, False, seed=1000))
+    matchings = [{"edges": edges} for edges in dpsgd.MATCHINGS]
     experiment = {
-        "name": "quadratic",
         "rounds": 50,
-        "topology": topology,
-        "algorithm": {"name": "d-psgd", "variant": variant},
-        "optimizer": optimizer,
-        "model": {"name": "quadratic", "path": "problem.json"},
+        "topology": {"nodes": 6, "schedule": matchings, "weights": "metropolis"},
+        "algorithm": of("d-psgd", variant="adapt-then-combine"),
+        "optimizer": {"learning_rate": 0.2, "momentum": 0.7, "weight_decay": 0.001},
+        "model": model,
         "record": {"parameters_at": [1, 2, 5, 10, 50]},
     }
-    return written(folder, experiment)
+    agents_repeat(starling, folder, experiment)
 
 
 def chunk_size_changes_no_bit(starling, folder):
     """Frames are cut differently, and have no checksums: only bytes sent and the grouping of
     distance sums may change."""
-    path = written(folder, NETWORKS["mlp ring"])
+    path = written(folder, NETWORKS["mlp torus"])
     one = train(starling, "run", path, os.path.join(folder, "small"))
     sets = ["transport.chunk_bytes=1048576", "transport.window_chunks=2"]
     sets += ["transport.checksums=false"]
     other = train(starling, "run", path, os.path.join(folder, "large"), *sets)
     counts = {"bytes_sent", "bytes_received", "frames_sent", "frames_received"}
     compare(one, other, TIMES | counts | {"neighbour_distance"})
-
-
-def folder_repeats_itself(starling, folder, path):
-    """A run from another run folder's config.json alone."""
-    first = train(starling, "sim", path, os.path.join(folder, "first"))
-    again = os.path.join(folder, "again")
-    compare(first, train(starling, "sim", os.path.join(first, "config.json"), again))
-
-
-def run_folder_repeats_itself(starling, folder):
-    folder_repeats_itself(starling, folder, written(folder, NETWORKS["softmax exponential"]))
-
-
-def quadratic_folder_repeats_itself(starling, folder):
-    folder_repeats_itself(starling, folder, written_quadratic(folder, "exponential"))
 
 
 def first_of_each_algorithm():
@@ -264,36 +211,21 @@ def first_of_each_algorithm():
     return {name: ALGORITHMS[name] for name in by_name.values()}
 
 
-def tests(starling):
-    """name -> test(starling, folder)"""
-    for name in unnamed(starling, [e["algorithm"] for e in ALGORITHMS.values()]):
-        ALGORITHMS[name] = algorithm(of(name))
-    stride = 3 if QUICK else 1
-    experiments = {name: NETWORKS[name] for name in list(NETWORKS)[::stride]}
-    for name, experiment in (first_of_each_algorithm() if QUICK else ALGORITHMS).items():
-        experiments["algorithm " + name] = experiment
-    found = {}
-    for name, experiment in experiments.items():
-        found[name] = lambda starling, folder, e=experiment, n=name: agents_repeat(
-            starling, written(folder, e), folder, 2 if n in TWICE and not QUICK else 1
-        )
-    for name in list(QUADRATICS)[::stride]:
-        found["quadratic " + name] = lambda starling, folder, n=name: agents_repeat(
-            starling, written_quadratic(folder, n), folder
-        )
-    others = chunk_size_changes_no_bit, run_folder_repeats_itself, quadratic_folder_repeats_itself
-    for test in others:
-        found[test.__name__.replace("_", " ")] = test
-    return found
-
-
-def in_folder(test, starling):
+def in_folder(test, starling, *arguments):
     with tempfile.TemporaryDirectory(prefix="starling-parity-") as folder:
-        test(starling, folder)
+        test(starling, folder, *arguments)
 
 
 def all_checks(starling):
-    for name, test in tests(starling).items():
+    for name in unnamed(starling, [e["algorithm"] for e in ALGORITHMS.values()]):
+        ALGORITHMS[name] = algorithm(of(name))
+    experiments = {name: NETWORKS[name] for name in list(NETWORKS)[:: 3 if QUICK else 1]}
+    for name, experiment in (first_of_each_algorithm() if QUICK else ALGORITHMS).items():
+        experiments["algorithm " + name] = experiment
+    for name, experiment in experiments.items():
+        yield f"parity {name}", functools.partial(in_folder, agents_repeat, starling, experiment)
+    for test in (quadratic, chunk_size_changes_no_bit):
+        name = test.__name__.replace("_", " ")
         yield f"parity {name}", functools.partial(in_folder, test, starling)
 
 

@@ -10,43 +10,36 @@ import os
 import shutil
 import signal
 
-from _here import check, read_json, run_tests
-from _scene import read_bytes, read_lines, wait_until
+from _here import check, read_json, read_lines, run_tests, wait_until
+from _scene import read_bytes
+from _simulate import of
 
-PAIRS = [
-    ("ad-psgd", {}),
-    ({"name": "ad-psgd", "average": "beside"}, {"transport": {"chunk_bytes": 4096}}),
-    (
-        {"name": "ad-psgd", "initiators": "bipartite", "local_steps": 3, "pairing": "cyclic"},
-        {"optimizer": {"learning_rate": 0.05, "momentum": 0.9}},
-    ),
-    ("ad-psgd", {"topology": {"family": "complete", "nodes": 6}, "final_average": False}),
-    (
-        {"name": "ad-psgd", "bits": 6, "theta": 1, "local_steps": 2},
-        {"transport": {"chunk_bytes": 4096}, "model": {"name": "mlp", "hidden": [64]}},
-    ),
+SMALL = {"transport": {"chunk_bytes": 4096}}
+HEAVY = {"optimizer": {"learning_rate": 0.05, "momentum": 0.9}}
+COMPLETE = {"topology": {"family": "complete", "nodes": 6}, "final_average": False}
+ONE_PEER = {"topology": {"family": "one-peer-exponential", "nodes": 4}, "final_average": False}
+BIPARTITE = of("ad-psgd", initiators="bipartite", local_steps=3, pairing="cyclic")
+LATE = [
+    (of("sgp", overlap_rounds=2), {"topology": {"family": "static-exponential", "nodes": 5}}),
+    (of("sgp", overlap_rounds=1), ONE_PEER),
 ]
-VERSIONS = [
-    ({"name": "d-psgd", "staleness": 2}, {"transport": {"chunk_bytes": 4096}}),
-    ({"name": "d-psgd", "staleness": 1, "local_steps": 2}, {"final_average": False}),
+ALL = [
+    (of("ad-psgd"), {}),
+    (of("ad-psgd", average="beside"), SMALL),
+    (BIPARTITE, HEAVY),
+    (of("ad-psgd"), COMPLETE),
     (
-        {"name": "sgp", "overlap_rounds": 2},
-        {"topology": {"family": "static-exponential", "nodes": 5}},
+        of("ad-psgd", bits=6, theta=1, local_steps=2),
+        {"model": {"name": "mlp", "hidden": [64]}, **SMALL},
     ),
-    (
-        {"name": "sgp", "overlap_rounds": 1},
-        {"topology": {"family": "one-peer-exponential", "nodes": 4}, "final_average": False},
-    ),
-]
-COMMITS = [
-    ({"name": "ssp", "staleness": 3}, {"transport": {"chunk_bytes": 4096}}),
-    ({"name": "ssp", "staleness": "unbounded", "server": 2}, {}),
-    ({"name": "ssp", "staleness": 2, "local_steps": 3}, {"transport": {"chunk_bytes": 4096}}),
-    ({"name": "parameter-server", "backup": 2}, {"transport": {"chunk_bytes": 4096}}),
-    (
-        {"name": "round-robin"},
-        {"model": {"name": "mlp", "hidden": [64]}, "transport": {"chunk_bytes": 4096}},
-    ),
+    (of("d-psgd", staleness=2), SMALL),
+    (of("d-psgd", staleness=1, local_steps=2), {"final_average": False}),
+    *LATE,
+    (of("ssp", staleness=3), SMALL),
+    (of("ssp", staleness="unbounded", server=2), {}),
+    (of("ssp", staleness=2, local_steps=3), SMALL),
+    (of("parameter-server", backup=2), SMALL),
+    (of("round-robin"), {"model": {"name": "mlp", "hidden": [64]}, **SMALL}),
 ]
 
 
@@ -72,31 +65,19 @@ def run(scene, algorithm, more, out="run"):
     return out
 
 
-def repeat(scene, out):
-    return scene.call("sim", out, "--replay", "--out", f"{out}-again")
+def comes_again(scene, algorithm, out):
+    ended = scene.call("sim", out, "--replay", "--out", f"{out}-again")
+    check(ended.code == 0 and "same bits as" in ended.out, f"{algorithm}: {ended.err}")
 
 
-def repeats(scene, listed):
-    for i, (algorithm, more) in enumerate(listed):
-        ended = repeat(scene, run(scene, algorithm, more, f"run{i}"))
-        check(ended.code == 0 and "same bits as" in ended.out, f"{algorithm}: {ended.err}")
-
-
-def test_averages_of_two_come_again(scene):
-    repeats(scene, PAIRS)
-
-
-def test_versions_come_again(scene):
-    repeats(scene, VERSIONS)
-
-
-def test_commits_come_again(scene):
-    repeats(scene, COMMITS)
+def test_acts_come_again(scene):
+    for i, (algorithm, more) in enumerate(ALL):
+        comes_again(scene, algorithm, run(scene, algorithm, more, f"run{i}"))
 
 
 def test_a_fixed_delay_needs_no_log(scene):
     """Same bits in any order: as the simulator has them without one."""
-    for i, (algorithm, more) in enumerate(VERSIONS[2:]):
+    for i, (algorithm, more) in enumerate(LATE):
         out = run(scene, algorithm, more, f"run{i}")
         ended = scene.call("sim", "e.json", "--out", f"sim{i}")
         check(ended.code == 0, ended.err)
@@ -128,22 +109,12 @@ def disturbed(scene, algorithm, at, out, number=signal.SIGKILL, rounds=300):
     return out, running.wait(60)
 
 
-def comes_again(scene, algorithm, out):
-    ended = repeat(scene, out)
-    check(ended.code == 0 and "same bits as" in ended.out, f"{algorithm}: {ended.err}")
-
-
 def test_those_who_are_left_go_on_and_come_again(scene):
-    """What was cut holds on both sides, or on none: else the bits of a replay differ."""
+    """One of each pattern of messages; apart_world has all, and at any moment."""
     listed = [
-        ("ad-psgd", [(2, 100), (0, 300)]),
-        ({"name": "ad-psgd", "average": "beside"}, [(2, 100), (0, 300)]),
-        ({"name": "d-psgd", "staleness": 2}, [(2, 100)]),
-        ({"name": "sgp", "overlap_rounds": 2}, [(2, 100)]),
-        ({"name": "ssp", "staleness": 3}, [(2, 100)]),
-        ({"name": "ssp", "staleness": 1}, [(0, 100)]),  # the server
-        ({"name": "round-robin"}, [(2, 100)]),
-        ({"name": "round-robin"}, [(0, 100)]),
+        (of("ad-psgd"), [(2, 100), (0, 300)]),
+        (of("d-psgd", staleness=2), [(2, 100)]),
+        (of("ssp", staleness=1), [(0, 100)]),  # the server
     ]
     for i, (algorithm, at) in enumerate(listed):
         out, ended = disturbed(scene, algorithm, at, f"run{i}")
@@ -153,13 +124,11 @@ def test_those_who_are_left_go_on_and_come_again(scene):
 
 
 def test_who_leaves_is_let_go(scene):
-    listed = ["ad-psgd", {"name": "d-psgd", "staleness": 2}, {"name": "ssp", "staleness": 3}]
-    for i, algorithm in enumerate(listed):
-        out, ended = disturbed(scene, algorithm, [(2, 100)], f"run{i}", signal.SIGTERM)
-        check(ended.code == 0, f"{algorithm}: {ended.code} {ended.err}")
-        last = read_lines(scene.path(f"{out}/events-2.jsonl"))[-1]
-        check(last["event"] == "end" and last["outcome"] == "left", f"{algorithm}: {last}")
-        comes_again(scene, algorithm, out)
+    out, ended = disturbed(scene, of("ad-psgd"), [(2, 100)], "run", signal.SIGTERM)
+    check(ended.code == 0, f"{ended.code} {ended.err}")
+    last = read_lines(scene.path(f"{out}/events-2.jsonl"))[-1]
+    check(last["event"] == "end" and last["outcome"] == "left", f"{last}")
+    comes_again(scene, "ad-psgd", out)
 
 
 def test_each_does_its_own_rounds(scene):
@@ -193,4 +162,4 @@ def test_a_log_with_a_hole_is_found_out(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -6,14 +6,13 @@ common with those that go in rounds.
 usage: test_asynchronous.py STARLING [TEST ...]
 """
 import itertools
-import json
-import tempfile
+import shutil
 
 import numpy as np
 
 import _simulate
-from _here import check, read_json, run_tests
-from _simulate import Refused, apart_by_rank, dpsgd, irregular, models_by_rank, of, schedule
+from _here import check, read_json, read_lines, run_tests
+from _simulate import apart_by_rank, dpsgd, irregular, of, schedule
 from _listed import AT_OWN_TIMES
 import asynchronous
 from algorithms import modular, modulus_of, rest_of
@@ -30,22 +29,27 @@ def problem_of(graph, same_start=False):
 
 def run(scene, graph, algorithm, optimizer, network=None, seed=SEED, same_start=False, **more):
     """{round: {rank: model}}, weights, and the summary."""
+    what = graph, algorithm, optimizer, *problem_of(graph, same_start), ROUNDS
+    recorded = list(range(ROUNDS + 1))
+    found = _simulate.simulate(scene.starling, *what, recorded, network, seed=seed, **more)
+    return found.by_rank, found.weight_of, found.summary
+
+
+def train(scene, nodes, algorithm, **more):
+    """A softmax regression on digits; the run's folder."""
     experiment = {
-        "rounds": ROUNDS,
-        "seed": seed,
-        "topology": graph.topology,
+        "topology": {"nodes": nodes, "family": "path" if nodes == 2 else "ring"},
         "algorithm": algorithm,
-        "optimizer": optimizer,
-        "record": {"every": ROUNDS, "parameters_at": list(range(ROUNDS + 1))},
-        **({"network": network} if network else {}),
+        "model": "softmax",
+        "data": {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8},
         **more,
     }
-    with tempfile.TemporaryDirectory(prefix="starling-asynchronous-") as folder:
-        out, _ = _simulate.sim(scene.starling, folder, problem_of(graph, same_start), experiment)
-        models, weights = models_by_rank(out)
-        summary = read_json(f"{out}/summary.json")
-        summary["ends"] = {line["node"]: line.get("virtual_s") for line in summary["per_node"]}
-    return models, weights, summary
+    return _simulate.run_experiment(scene.starling, scene.folder, experiment)[0]
+
+
+def ends_of(summary):
+    """When each node had done its last gradient, in virtual seconds."""
+    return {line["node"]: line["virtual_s"] for line in summary["per_node"]}
 
 
 def same(found, expected, what):
@@ -73,49 +77,40 @@ def drawn_times(n, rows, seed):
 
 # ---- AD-PSGD ----
 
-PATH = schedule(6, [[i, i + 1] for i in range(5)])
-PATH.topology = {"nodes": 6, "family": "path", "weights": "metropolis"}
+
+def path(n):
+    graph = schedule(n, [[i, i + 1] for i in range(n - 1)])
+    graph.topology = {"nodes": n, "family": "path", "weights": "metropolis"}
+    return graph
+
+
+def check_ad_psgd(scene, graph, optimizer, compute, keys, pairing="random", **options):
+    """keys: of the algorithm; options: those of the reference that say the same."""
+    network = {"compute_ms": compute} if compute else None
+    found, _, _ = run(scene, graph, of("ad-psgd", **keys), optimizer, network)
+    expected = asynchronous.ad_psgd(
+        neighbours_of(graph), problem_of(graph), optimizer, ROUNDS, times_of(compute, graph.n),
+        pairing, **options,
+    )
+    same(found, expected, f"{graph.topology} {optimizer} {compute} {keys}")
 
 
 def test_ad_psgd_is_the_papers(scene):
     for graph, optimizer, rows in itertools.product(
-        (ring(8), irregular(), PATH), (PLAIN, NESTEROV), (None, 1, 3)
+        (ring(8), irregular(), path(6)), (PLAIN, NESTEROV), (None, 1, 3)
     ):
         compute = drawn_times(graph.n, rows, 7) if rows else None
         pairing = "random" if rows == 3 else "cyclic"
-        network = {"compute_ms": compute} if rows else None
-        found, _, _ = run(scene, graph, of("ad-psgd", pairing=pairing), optimizer, network)
-        expected = asynchronous.ad_psgd(
-            neighbours_of(graph), problem_of(graph), optimizer, ROUNDS,
-            times_of(compute, graph.n), pairing,
-        )
-        same(found, expected, f"{graph.topology} {optimizer} {compute}")
+        check_ad_psgd(scene, graph, optimizer, compute, {"pairing": pairing}, pairing)
 
 
-def test_one_side_asks_the_other_answers(scene):
-    compute = drawn_times(6, 2, 3)
-    found, _, _ = run(
-        scene, PATH, of("ad-psgd", initiators="bipartite"), PLAIN, {"compute_ms": compute}
-    )
-    expected = asynchronous.ad_psgd(
-        neighbours_of(PATH), problem_of(PATH), PLAIN, ROUNDS, times_of(compute, 6), "random",
-        asks=(0, 2, 4),
-    )
-    same(found, expected, "bipartite")
-
-
-def test_local_steps_and_averages_beside_the_gradient(scene):
-    graph, compute = ring(8), drawn_times(8, 2, 5)
-    for more, options in (
-        ({"local_steps": 3}, {"every": 3}),
-        ({"average": "beside"}, {"beside": True}),
+def test_who_asks_when_and_beside_what(scene):
+    for graph, keys, options in (
+        (path(6), {"initiators": "bipartite"}, {"asks": (0, 2, 4)}),
+        (ring(8), {"local_steps": 3}, {"every": 3}),
+        (ring(8), {"average": "beside"}, {"beside": True}),
     ):
-        found, _, _ = run(scene, graph, of("ad-psgd", **more), PLAIN, {"compute_ms": compute})
-        expected = asynchronous.ad_psgd(
-            neighbours_of(graph), problem_of(graph), PLAIN, ROUNDS, times_of(compute, 8), "random",
-            **options,
-        )
-        same(found, expected, str(more))
+        check_ad_psgd(scene, graph, PLAIN, drawn_times(graph.n, 2, 3), keys, **options)
 
 
 def bytes_of(summary):
@@ -166,47 +161,16 @@ def test_averages_agree(scene):
         check(asked > 8 * ROUNDS, f"{asked} messages of {8 * ROUNDS} asks")
 
 
-def test_nobody_waits_for_a_slow_node(scene):
-    """Seven nodes that are four times as fast are done after a good quarter of its time."""
-    network = {"gradient_ms": 4, "speeds": [1] + 7 * [4], "latency_ms": 0.1}
-    out, _ = _simulate.run_experiment(
-        scene.starling,
-        scene.folder,
-        {
-            "rounds": 40,
-            "topology": {"nodes": 8, "family": "ring"},
-            "algorithm": "ad-psgd",
-            "model": "softmax",
-            "data": {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8},
-            "network": network,
-            "record": {"every": 40},
-        },
-    )
-    summary = read_json(f"{out}/summary.json")
-    ends = {line["node"]: line["virtual_s"] for line in summary["per_node"]}
-    check(abs(ends[0] - 0.16) < 0.02, f"the slow node took {ends[0]} s")
-    check(max(ends[i] for i in range(1, 8)) < 0.06, f"others waited: {ends}")
-
-
 def spans_of(scene, algorithm, **network):
     """What trace.json of a run with two nodes says: (name, node, begin, end) in seconds; and the
     summary."""
-    experiment = {
-        "rounds": 5,
-        "topology": {"nodes": 2, "family": "path"},
-        "algorithm": algorithm,
-        "model": "softmax",
-        "data": {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8},
-        "network": {"gradient_ms": 10, "coding": False, **network},
-        "record": {"trace": True},
-    }
-    with tempfile.TemporaryDirectory(prefix="starling-trace-") as folder:
-        out, _ = _simulate.run_experiment(scene.starling, folder, experiment)
-        events = [e for e in read_json(f"{out}/trace.json") if e["ph"] == "X"]
-        spans = [
-            (e["name"], e["pid"], 1e-6 * e["ts"], 1e-6 * (e["ts"] + e["dur"])) for e in events
-        ]
-        return spans, read_json(f"{out}/summary.json")
+    network = {"gradient_ms": 10, "coding": False, **network}
+    out = train(scene, 2, algorithm, rounds=5, network=network, record={"trace": True})
+    events = [e for e in read_json(out, "trace.json") if e["ph"] == "X"]
+    spans = [(e["name"], e["pid"], 1e-6 * e["ts"], 1e-6 * (e["ts"] + e["dur"])) for e in events]
+    summary = read_json(out, "summary.json")
+    shutil.rmtree(out)
+    return spans, summary
 
 
 def test_an_ask_and_its_answer_take_two_ways(scene):
@@ -216,7 +180,7 @@ def test_an_ask_and_its_answer_take_two_ways(scene):
     spans, summary = spans_of(scene, bipartite, latency_ms=1, bandwidth_mbit=100)
     asks = [(end - begin) for name, node, begin, end in spans if (name, node) == ("wait", 0)]
     check(max(abs(wait - 2 * one_way) for wait in asks) < 1e-6 and len(asks) == 5, asks)
-    end = summary["per_node"][0]["virtual_s"]
+    end = ends_of(summary)[0]
     check(abs(end - 5 * (0.01 + 2 * one_way)) < 1e-6, f"node 0 ended after {end} s")
 
 
@@ -269,22 +233,12 @@ def digraph_of_rows():
     return graph
 
 
-def test_equal_speeds_are_d_psgd_bit_for_bit(scene):
-    for graph in (ring(8), irregular()):
-        plain, _, _ = run(scene, graph, of("d-psgd"), NESTEROV)
-        stale, _, _ = run(scene, graph, of("d-psgd", staleness=3), NESTEROV)
-        apart = apart_by_rank(stale, plain)
-        check(apart == 0, f"{graph.topology}: differs by {apart}")
-
-
 def test_a_slow_node_stops_others_at_the_bound_only(scene):
     """On a path 0-1-...-7, whose node 0 is slow, a node may be s + 1 rounds ahead of the one before
     it."""
-    graph = schedule(8, [[i, i + 1] for i in range(7)])
-    graph.topology = {"nodes": 8, "family": "path", "weights": "metropolis"}
     network = {"gradient_ms": 1, "speeds": [0.001] + 7 * [1]}
-    _, _, summary = run(scene, graph, of("d-psgd", staleness=2), PLAIN, network)
-    ends = summary["ends"]
+    _, _, summary = run(scene, path(8), of("d-psgd", staleness=2), PLAIN, network)
+    ends = ends_of(summary)
     for node in range(1, 8):
         # with its last version but 2, the node before it had come to that of its own neighbour
         waits_for = max(0, ROUNDS - 2 - 3 * (node - 1))
@@ -296,7 +250,7 @@ def test_a_slow_node_stops_others_at_the_bound_only(scene):
 
 
 def test_overlapping_sgp_adds_what_was_sent_before(scene):
-    for graph, tau in ((digraph(), 1), (exponential(8), 2), (ring(8), 5)):
+    for graph, tau in ((digraph(), 0), (digraph(), 1), (exponential(8), 2), (ring(8), 5)):
         compute = drawn_times(graph.n, 2, 13)
         for network in (None, {"compute_ms": compute, "latency_ms": 1, "bandwidth_mbit": 5}):
             algorithm = of("sgp", overlap_rounds=tau)
@@ -308,12 +262,6 @@ def test_overlapping_sgp_adds_what_was_sent_before(scene):
             apart = max(abs(weights[ROUNDS][i] - weight[i]) for i in range(graph.n))
             check(apart < 1e-6, f"weights differ by {apart}")
             check(abs(weight.sum() + on_its_way - graph.n) < 1e-9, "the reference loses weight")
-
-
-def test_no_overlap_is_sgp(scene):
-    plain, _, _ = run(scene, digraph(), of("sgp"), PLAIN)
-    late, _, _ = run(scene, digraph(), of("sgp", overlap_rounds=0), PLAIN)
-    check(apart_by_rank(late, plain) == 0, "they differ")
 
 
 # ---- a server whose model nodes change one by one ----
@@ -397,19 +345,9 @@ def test_final_average_takes_in_what_is_on_its_way(scene):
 def test_records_by_virtual_time_are_of_all_models_as_they_are(scene):
     """Seven nodes do a gradient in 10 ms, and one in 40. A record has gradients that end at its
     instant, under the mean number of all. The last one is the run's end."""
-    experiment = {
-        "rounds": 20,
-        "topology": {"nodes": 8, "family": "ring"},
-        "algorithm": "ad-psgd",
-        "model": "softmax",
-        "data": {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8},
-        "network": {"gradient_ms": 10, "speeds": [0.25] + 7 * [1]},
-        "record": {"every_ms": 40},
-    }
-    with tempfile.TemporaryDirectory(prefix="starling-recorded-") as folder:
-        out, _ = _simulate.run_experiment(scene.starling, folder, experiment)
-        lines = _simulate.read_lines(out, "consensus.jsonl")
-        one = _simulate.read_lines(out, "metrics-3.jsonl")
+    network = {"gradient_ms": 10, "speeds": [0.25] + 7 * [1]}
+    out = train(scene, 8, "ad-psgd", rounds=20, network=network, record={"every_ms": 40})
+    lines, one = read_lines(out, "consensus.jsonl"), read_lines(out, "metrics-3.jsonl")
     done = [min(20, 4 * k) * 7 + k for k in range(1, 20)]  # gradients of all after 40 k ms
     expected = [(n // 8, 0.04 * k) for k, n in enumerate(done, 1)] + [(20, 0.8)]
     firsts = [(r, t) for i, (r, t) in enumerate(expected) if r not in [r for r, _ in expected[:i]]]
@@ -433,57 +371,5 @@ def test_the_same_seed_is_the_same_run(scene):
         check(one["predicted_seconds"] != other["predicted_seconds"], "the seed draws no times")
 
 
-def test_wrong_settings(scene):
-    odd = {"nodes": 7, "family": "ring"}
-    directed = {"nodes": 5, "family": "directed-ring", "weights": "push-sum"}
-    one_peer = {"nodes": 8, "family": "one-peer-exponential"}
-    pairs, stale = of("ad-psgd"), of("d-psgd", staleness=2)
-    for more, said in (
-        (
-            {"algorithm": of("ad-psgd", initiators="bipartite"), "topology": odd},
-            "this one has a cycle of odd length: 3-2-1-0-6-5-4-3",
-        ),
-        ({"algorithm": pairs, "topology": directed}, "averages both ways, and this topology"),
-        ({"algorithm": pairs, "topology": one_peer}, "this topology is a schedule of 3"),
-        ({"algorithm": stale, "topology": one_peer}, "algorithm.staleness: it needs the same"),
-        ({"algorithm": pairs, "network": {"compute_ms": [[1, 2]]}}, "compute_ms[0]: has 2 times"),
-        ({"algorithm": pairs, "checkpoint": {"every": 5}}, "checkpoint.every: algorithm 'ad-psgd"),
-        ({"algorithm": of("ssp", server="sharded")}, '"sharded", but ssp has one server'),
-        ({"algorithm": of("ssp"), "optimizer": {"momentum": 0.9}}, "is defined without momentum"),
-        ({"algorithm": of("parameter-server", backup=8)}, "algorithm.backup: 8 of 8 nodes"),
-        (
-            {"algorithm": of("parameter-server", backup=1, server="sharded")},
-            '"sharded", but parameter-server has one server',
-        ),
-        ({"algorithm": stale, "faults": {"leave": [{"node": 1, "round": 3}]}}, "faults: "),
-        (
-            {"algorithm": of("d-psgd", variant="combine-while-adapt", staleness=1)},
-            "algorithm.staleness: it is for the form adapt-then-combine",
-        ),
-    ):
-        experiment = {
-            "rounds": 10,
-            "topology": {"nodes": 8, "family": "ring"},
-            "model": "softmax",
-            "data": {"name": "digits", "train_samples": 640, "test_samples": 100},
-            **more,
-        }
-        try:
-            _, told = _simulate.run_experiment(scene.starling, scene.folder, experiment)
-        except Refused as refusal:
-            told = str(refusal)
-        check(said in told, f"{more}: {told!r}")
-
-
-def test_sessions_with_a_server_say_that_they_cannot(scene):
-    for name in "ssp", "ad-psgd":
-        scene.write("e.json", json.dumps({"rounds": 5, "algorithm": name,
-                                          "topology": {"nodes": 4, "family": "ring"},
-                                          "model": "softmax", "data": {"name": "digits"}}))
-        ended = scene.call("check", "e.json", "--session", "mix")
-        check((ended.code == 0) == (name == "ad-psgd"), ended.err)
-        check(name == "ad-psgd" or "which no session gives" in ended.err, ended.err)
-
-
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -1,114 +1,159 @@
 #!/usr/bin/env python3
-"""`starling average` against NumPy: final models, checkpoints, and both; with push-sum's weights.
-"""
+"""The exact average, against NumPy: that of `starling average`, of final models, of checkpoints,
+and of both; and that of final_average, which all nodes have after the last round: the mean of what
+they would have had without it, with the same bits. The run says how far apart they were."""
+import functools
 import glob
-import json
 import os
 import sys
 import tempfile
 
 import numpy as np
 
-import _simulate
+from _here import read_lines
+from _simulate import Result, call, main, of, run_experiment, write
+from _tensors import read
 
-ROUNDS, NODES = 30, 5
-EXPERIMENT = {
-    "rounds": ROUNDS,
-    "topology": {"nodes": NODES, "family": "ring"},
-    "optimizer": {"learning_rate": 0.1},
-    "model": "softmax",
-    "data": {"name": "digits", "train_samples": 200, "test_samples": 20, "partition": "shards"},
-    "record": {"every": ROUNDS},
-    "checkpoint": {"every": 10},
-}
+ROUNDS, NODES = 24, 6
+RING = {"nodes": NODES, "family": "ring"}
 PUSH = {
-    "algorithm": {"name": "sgp"},
-    "topology": {
-        "nodes": NODES,
-        "directed": True,
-        "edges": [[i, (i + 1) % NODES] for i in range(NODES)] + [[0, 2], [3, 1]],
-        "weights": "push-sum",
-    },
+    "nodes": NODES,
+    "directed": True,
+    "edges": [[i, (i + 1) % NODES] for i in range(NODES)] + [[0, 3], [4, 1]],
+    "weights": "push-sum",
+}
+TOP = of("top-k", fraction=0.2)
+CASES = {
+    "gossip": (of("d-psgd", local_steps=5), RING),
+    "push-sum": (of("sgp"), PUSH),
+    "between two averages": (of("local-sgd", period=10), RING),
+    "through a server": (of("easgd", period=5), RING),
+    "compressed": (of("choco-sgd", compressor=TOP), RING),
+    "everybody equal": (of("all-reduce"), RING),
+    "of those who are left": (of("d-psgd"), RING, [{"round": 9, "kill": [0, 3]}]),
+    "push-sum of those who are left": (
+        of("sgp"),
+        PUSH,
+        [{"round": 5, "kill": [1]}, {"round": 9, "leave": [4]}, {"round": 15, "join": [1]}],
+    ),
 }
 
 
-def train(starling, folder, **more):
-    return _simulate.run_experiment(starling, folder, {**EXPERIMENT, **more})[0]
+def experiment(settings, topology, **more):
+    return {
+        "rounds": ROUNDS,
+        "topology": topology,
+        "algorithm": settings,
+        "optimizer": {"learning_rate": 0.1},
+        "model": "softmax",
+        "data": {"name": "digits", "train_samples": 240, "test_samples": 20, "partition": "shards"},
+        "record": {"every": ROUNDS, "parameters_at": [ROUNDS]},
+        **more,
+    }
 
 
-def saved_model(path):
-    """Of a checkpoint, which is a safetensors file: the model, and its push-sum weight."""
-    with open(path, "rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        head = json.loads(file.read(length))
-        begin, end = head["model"]["data_offsets"]
-        file.seek(8 + length + begin)
-        model = np.frombuffer(file.read(end - begin), np.float32)
-    return model.astype(np.float64), float(head["__metadata__"]["state.push_sum_weight"])
+def mean_of(models, weights):
+    return (np.array(models, float) * np.array(weights)[:, None]).sum(axis=0) / np.sum(weights)
+
+
+# ---- the key ----
+
+
+def check_mean(starling, settings, topology, faults=()):
+    more, runs = {"faults": faults} if faults else {}, []
+    with tempfile.TemporaryDirectory(prefix="starling-average-") as folder:
+        for how in ({}, {"final_average": True}):
+            write(folder, "experiment.json", experiment(settings, topology, **more, **how))
+            out = os.path.join(folder, f"out{len(runs)}")
+            ended = call(starling, "sim", os.path.join(folder, "experiment.json"), "--out", out)
+            if ended.returncode != 0:
+                return ended.stderr, None
+            runs.append(Result(out, ended.stdout))
+    before, after = runs
+    models = np.float32(before.models[ROUNDS])
+    mean = mean_of(models, before.weights[ROUNDS])
+    found = np.float32(after.models[ROUNDS])
+    worst = float(abs(found[0] - mean).max())
+    if worst > 1e-6:
+        return f"the mean differs by {worst:.1e}", worst
+    if not (found == found[0]).all():
+        return "the nodes have different bits", worst
+    distance = np.sqrt(((models - mean) ** 2).sum(axis=1).mean())
+    told = after.summary["final_average"]["distance_before"]
+    if abs(told - distance) > 1e-5 * max(1, distance):
+        return f"{told} is not the distance, {distance}", worst
+    if after.summary["consensus_distance"] != 0 or "final_average" in before.summary:
+        return f"the summary says {after.summary['consensus_distance']}", worst
+    if f"final average       of models at consensus distance {told:.6g}" not in after.said:
+        return f"the table does not say it: {after.said}", worst
+    return None, worst
+
+
+def check_session(starling):
+    with tempfile.TemporaryDirectory(prefix="starling-average-") as folder:
+        write(folder, "experiment.json", {"topology": RING, "final_average": True})
+        ended = call(starling, "check", f"{folder}/experiment.json", "--session", "mix")
+    told = "final_average has no effect in a session" in ended.stderr
+    return (None if told else ended.stderr), None
+
+
+# ---- the command ----
+
+
+def saved_model(run, rank):
+    """Of its newest checkpoint, which is a safetensors file: the model, and its push-sum weight."""
+    rounds = f"{run}/checkpoints/round-*-rank-{rank}.safetensors"
+    newest = max(glob.glob(rounds), key=lambda path: int(path.split("-")[-3]))
+    tensors, metadata, _ = read(newest)
+    return tensors["model"].ravel(), float(metadata["state.push_sum_weight"])
 
 
 def final_model(run, rank):
-    with open(os.path.join(run, f"metrics-{rank}.jsonl")) as file:
-        weight = json.loads(file.readlines()[-1])["push_sum_weight"]
-    return np.load(os.path.join(run, f"model-{rank}.npy")).astype(np.float64), weight
+    weight = read_lines(run, f"metrics-{rank}.jsonl")[-1]["push_sum_weight"]
+    return np.load(os.path.join(run, f"model-{rank}.npy")), weight
 
 
-def newest(run, rank):
-    rounds = f"{run}/checkpoints/round-*-rank-{rank}.safetensors"
-    return max(glob.glob(rounds), key=lambda path: int(path.split("-")[-3]))
-
-
-def compare(starling, run, rows, *words):
-    ended = _simulate.call(starling, "average", run, *words)
-    if ended.returncode != 0:
-        return ended.stderr, None
-    models, weights = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    mean = (models * weights[:, None]).sum(axis=0) / weights.sum()
-    worst = float(abs(np.load(os.path.join(run, "model-average.npy")) - mean).max())
-    if f"average of {len(rows)} models: loss" not in ended.stdout:
-        return ended.stdout, worst
-    return (None if worst < 1e-6 else f"differs by {worst:.1e}"), worst
-
-
-def check_final(starling, **more):
+def check_command(starling, settings, topology, lost=()):
+    """lost: ranks that have no final model."""
     with tempfile.TemporaryDirectory(prefix="starling-average-") as folder:
-        run = train(starling, folder, **more)
-        return compare(starling, run, [final_model(run, rank) for rank in range(NODES)])
-
-
-def check_saved(starling):
-    """Two ranks have no final model."""
-    with tempfile.TemporaryDirectory(prefix="starling-average-") as folder:
-        run = train(starling, folder, **PUSH)
-        for rank in (1, 4):
+        saved = experiment(settings, topology, checkpoint={"every": 10})
+        run, _ = run_experiment(starling, folder, saved)
+        for rank in lost:
             os.remove(os.path.join(run, f"model-{rank}.npy"))
-        rows = [
-            saved_model(newest(run, rank)) if rank in (1, 4) else final_model(run, rank)
-            for rank in range(NODES)
-        ]
-        return compare(starling, run, rows)
+        rows = [(saved_model if i in lost else final_model)(run, i) for i in range(NODES)]
+        ended = call(starling, "average", run)
+        if f"average of {NODES} models: loss" not in ended.stdout:
+            return ended.stderr + ended.stdout, None
+        worst = abs(np.load(os.path.join(run, "model-average.npy")) - mean_of(*zip(*rows))).max()
+        return (None if worst < 1e-6 else f"differs by {worst:.1e}"), worst
 
 
 def check_refused(starling):
     with tempfile.TemporaryDirectory(prefix="starling-average-") as folder:
-        run = train(starling, folder, checkpoint={"every": 0})
+        run, _ = run_experiment(starling, folder, experiment(of("d-psgd"), RING))
         for words, text in (
             ((run, run), "rank 0 has a model in"),
             ((os.path.join(folder, "none"),), "config.json: No such file"),
             ((run, folder), "holds no model-RANK.npy, and no good checkpoint"),
         ):
-            ended = _simulate.call(starling, "average", *words)
+            ended = call(starling, "average", *words)
             if ended.returncode != 2 or text not in ended.stderr:
                 return f"{words}: {ended.returncode}: {ended.stderr}", None
     return None, 0.0
 
 
 def all_checks(starling):
-    yield "final models", lambda: check_final(starling)
-    yield "final models of push-sum", lambda: check_final(starling, **PUSH)
-    yield "some from checkpoints", lambda: check_saved(starling)
-    yield "refused", lambda: check_refused(starling)
+    for name, case in CASES.items():
+        yield f"at the end, {name}", functools.partial(check_mean, starling, *case)
+    yield "sessions", functools.partial(check_session, starling)
+    for name, *case in (
+        ("final models", of("d-psgd"), RING),
+        ("final models of push-sum", of("sgp"), PUSH),
+        ("some from checkpoints", of("sgp"), PUSH, (1, 4)),
+    ):
+        yield name, functools.partial(check_command, starling, *case)
+    yield "refused", functools.partial(check_refused, starling)
 
 
 if __name__ == "__main__":
-    sys.exit(_simulate.main(__doc__, all_checks))
+    sys.exit(main(__doc__, all_checks))

@@ -14,9 +14,6 @@ With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real
 (tools/gpu-check), and payloads go straight between GPUs' memory only where tcp takes it."""
 import copy
 import functools
-import glob
-import json
-import math
 import os
 import re
 import subprocess
@@ -24,18 +21,13 @@ import sys
 import tempfile
 
 from _each import CASES, HOST_ONLY, WITHOUT_MOMENTUM
+from _here import check, free_ports, read_lines
 from _listed import unnamed
-from _simulate import QUICK, Skipped, call, main, of, read_lines, write
-
-sys.path.insert(
-    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "chaos")
-)
-from _ports import free_ports  # noqa: E402
+from _simulate import QUICK, Skipped, call, dpsgd, main, of, write, write_problem
 
 ON_GPU = os.environ.get("STARLING_TEST_PLUGIN") == "cuda"
-TIMEOUT_S = (
-    30 if ON_GPU else 5
-)  # a GPU's driver takes seconds to begin, and longer when many programs do
+# a GPU's driver takes seconds to begin, and longer when many programs do
+TIMEOUT_S = 30 if ON_GPU else 5
 ROUNDS = 5
 DATA = {"name": "digits", "train_samples": 300, "test_samples": 50, "batch": 8}
 RING, DIRECTED = {"nodes": 3, "family": "ring"}, {"nodes": 4, "family": "one-peer-exponential"}
@@ -82,39 +74,13 @@ def plugin(starling, name):
     return os.path.join(build, "tests" if name == "other" else "gpu", f"libstarling-{name}.so")
 
 
-@functools.cache
-def quadratic(nodes):
-    """1/2 |A x - b|^2 of each node, of numbers that a formula gives, as a file has it."""
-
-    def number(*place):
-        return math.sin(sum(factor * i for factor, i in zip((12.9898, 78.233, 37.719), place)) + 1)
-
-    def row(n, m):
-        return [0.05 * number(n, m, d) for d in range(DIMENSION)]
-
-    equations = range(EQUATIONS)
-    problem = {
-        "A": [[row(n, m) for m in equations] for n in range(nodes)],
-        "b": [[number(n, m, -1) for m in equations] for n in range(nodes)],
-        "x0": [[number(-1, 0, d) for d in range(DIMENSION)]] * nodes,
-    }
-    return json.dumps(problem)
-
-
-def write_quadratic(folder, nodes):
-    """Returns the model."""
-    with open(os.path.join(folder, "quadratic.json"), "w") as file:
-        file.write(quadratic(nodes))
-    return {"name": "quadratic", "path": "quadratic.json"}
-
-
 def run(
     starling, command, settings, folder, device="cpu", env=None, model="softmax", otherwise=None
 ):
     topology = DIRECTED if settings["name"] == "sgp" else RING
     experiment = {
         "rounds": ROUNDS,
-        "model": write_quadratic(folder, topology["nodes"]) if model == "quadratic" else model,
+        "model": model,
         "transport": {"chunk_bytes": 4096, "timeout_s": TIMEOUT_S},
         "record": {"every": 2, "parameters_at": [0, 2, ROUNDS]},
         "topology": topology,
@@ -126,7 +92,10 @@ def run(
         },
         **(otherwise or {}),
     }
-    if model != "quadratic":
+    if model == "quadratic":
+        problem = dpsgd.problem(topology["nodes"], EQUATIONS, DIMENSION, True, seed=1)
+        experiment["model"] = write_problem(folder, *problem)
+    else:
         experiment["data"] = DATA
     write(folder, "experiment.json", experiment)
     path, out = (os.path.join(folder, name) for name in ("experiment.json", "out"))
@@ -147,17 +116,15 @@ def outcome(starling, command, name, device, env, model, otherwise=None):
         ended = run(starling, command, CASES[name], folder, device, env, model, more)
         if ended.returncode == 2 and "offers no GPU memory" in ended.stderr:
             raise Skipped(ended.stderr.strip())
-        if ended.returncode != 0:
-            why = f"ended with {ended.returncode}: {ended.stderr.strip()}"
-            raise RuntimeError(f"starling {command} on {device} {why}")
+        why = f"starling {command} on {device} ended with {ended.returncode}: {ended.stderr}"
+        check(ended.returncode == 0, why)
         out = os.path.join(folder, "out")
         metrics = [
             {key: value for key, value in row.items() if not key.endswith(("time", "seconds"))}
-            for node in sorted(glob.glob(os.path.join(out, "metrics-*.jsonl")))
-            for row in read_lines(out, os.path.basename(node))
+            for name in sorted(name for name in os.listdir(out) if name.startswith("metrics-"))
+            for row in read_lines(out, name)
         ]
-        if not metrics:
-            raise RuntimeError("no metrics")
+        check(metrics, "no metrics")
         parameters = ""
         if name not in OTHERWISE:
             with open(os.path.join(out, "parameters.jsonl")) as file:
@@ -166,11 +133,9 @@ def outcome(starling, command, name, device, env, model, otherwise=None):
 
 
 def compare(found, expected):
-    if found[1] != expected[1]:
-        raise RuntimeError("the parameters differ")
-    if found[0] != expected[0]:
-        pairs = [pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]]
-        raise RuntimeError(f"the metrics differ: {pairs[:1]}")
+    check(found[1] == expected[1], "the parameters differ")
+    pairs = [pair for pair in zip(found[0], expected[0]) if pair[0] != pair[1]]
+    check(found[0] == expected[0], f"the metrics differ: {pairs[:1]}")
 
 
 def compare_direct(found, expected):
@@ -179,10 +144,9 @@ def compare_direct(found, expected):
     for key in ("bytes_sent", "bytes_received"):
         for row, through_host in zip(found[0], expected[0]):
             longer, bytes_through_host = row.pop(key) - through_host[key], through_host.pop(key)
-            if longer % (DIRECT_HEADER - HEADER) != 0 or (longer > 0) != (bytes_through_host > 0):
-                raise RuntimeError(
-                    f"{key} is {longer} more than through the host's memory, {bytes_through_host}"
-                )
+            why = f"{key} is {longer} more than through the host's memory, {bytes_through_host}"
+            check(longer % (DIRECT_HEADER - HEADER) == 0, why)
+            check((longer > 0) == (bytes_through_host > 0), why)
     compare(found, expected)
 
 
@@ -199,7 +163,7 @@ def on_cpu(starling, name):
     return outcome(starling, "sim", name, "cpu", None, "quadratic")
 
 
-def check(starling, name, command):
+def check_case(starling, name, command):
     found = outcome(starling, command, name, "cuda:0", guarded(starling), "quadratic")
     compare(found, on_cpu(starling, name))
 
@@ -212,11 +176,9 @@ def check_launched(path, name):
             for kernel, count in map(str.split, file):
                 counts[kernel] = counts.get(kernel, 0) + int(count)
     expected = 2 * OTHERWISE.get(name, {}).get("topology", RING)["nodes"]
-    if counts.get("find_loss", 0) < expected or counts.get("product", 0) < expected:
-        raise RuntimeError(
-            f"{expected} gradients, but the device launched find_loss {counts.get('find_loss', 0)} "
-            f"and product {counts.get('product', 0)} times"
-        )
+    for kernel in ("find_loss", "product"):
+        count = counts.get(kernel, 0)
+        check(count >= expected, f"{expected} gradients, but {kernel} was launched {count} times")
 
 
 def check_learning(starling, name):
@@ -251,11 +213,9 @@ def check_refused(
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
         ended = run(starling, command, CASES[case], folder, device, env, otherwise=otherwise)
     said = [line for line in ended.stderr.splitlines() if line]
-    names_all = all(text in "\n".join(said) for text in texts)
-    if ended.returncode != code or len(said) != lines or not names_all:
-        raise RuntimeError(
-            f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}"
-        )
+    good = len(said) == lines and all(text in "\n".join(said) for text in texts)
+    why = f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}"
+    check(ended.returncode == code and good, why)
 
 
 def check_failing(starling, after, otherwise=None):
@@ -264,10 +224,9 @@ def check_failing(starling, after, otherwise=None):
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
         settings = CASES["d-psgd combine-while-adapt"]
         ended = run(starling, "run", settings, folder, "cuda:0", env, otherwise=otherwise)
-        if ended.returncode != 1 or not re.search(
-            r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to", ended.stderr
-        ):
-            raise RuntimeError(f"ended with {ended.returncode} and said {ended.stderr}")
+    text = r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to"
+    good = ended.returncode == 1 and re.search(text, ended.stderr)
+    check(good, f"ended with {ended.returncode} and said {ended.stderr}")
 
 
 def run_pair(starling, env, *settings):
@@ -311,14 +270,10 @@ def check_told(starling):
     codes, said = run_pair(
         starling, {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "300"}
     )
-    if codes != [1, 1] or "failed: it was asked to" not in said[0]:
-        raise RuntimeError(f"ended with {codes} and said {said}")
-    if (
-        "agent 0 ended: node 0, round " not in said[1]
-        or "cuda:0: " not in said[1]
-        or "failed: it was asked to" not in said[1]
-    ):
-        raise RuntimeError(f"the other agent said {said[1]}")
+    failed = "failed: it was asked to"
+    check(codes == [1, 1] and failed in said[0], f"ended with {codes} and said {said}")
+    for words in ("agent 0 ended: node 0, round ", "cuda:0: ", failed):
+        check(words in said[1], f"the other agent said {said[1]}")
 
 
 def check_mixed_pair(starling):
@@ -326,12 +281,10 @@ def check_mixed_pair(starling):
     codes, said = run_pair(
         starling, {"STARLING_PLUGIN": plugin(starling, "emulated")}, "transport.gpu_direct=auto"
     )
-    if codes != [1, 1] or not all(
-        "transport.gpu_direct" in text
-        and "agents 0 and 1 differs" in text.replace("1 and 0", "0 and 1")
-        for text in said
-    ):
-        raise RuntimeError(f"ended with {codes} and said {said}")
+    check(codes == [1, 1], f"ended with {codes} and said {said}")
+    for text in said:
+        named = "agents 0 and 1 differs" in text.replace("1 and 0", "0 and 1")
+        check(named and "transport.gpu_direct" in text, f"said {said}")
 
 
 def settings_of_refusals(starling):
@@ -396,9 +349,9 @@ def all_tests(starling):
     for name in list(CASES)[::stride]:
         if name in OTHERWISE or name in HOST_ONLY:
             continue
-        yield f"sim {name}", lambda name=name: check(starling, name, "sim")
+        yield f"sim {name}", lambda name=name: check_case(starling, name, "sim")
     for name in BETWEEN_AGENTS[::stride]:
-        yield f"run {name}", lambda name=name: check(starling, name, "run")
+        yield f"run {name}", lambda name=name: check_case(starling, name, "run")
     for name in LEARNING[::stride]:
         yield f"learning {name}", lambda name=name: check_learning(starling, name)
     for name in BETWEEN_AGENTS[:2] if QUICK else DIRECT:

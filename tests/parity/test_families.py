@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from _simulate import main, told
+from _simulate import dpsgd, main, told
 import families
 import _listed
 
@@ -99,13 +99,7 @@ def make(starling, name, n, parameters):
         for word in ("--" + key.replace("_", "-"), text(value))
     ]
     content = told(starling, "make", name, "--nodes", str(n), *arguments, "--expand")
-    slots = []
-    for slot in content.get("schedule", [content]):
-        w = np.zeros((n, n))
-        for sender, receiver, weight in slot["edges"]:
-            w[receiver, sender] = weight
-        slots.append(w)
-    return slots
+    return [dpsgd.weighted(n, slot["edges"]) for slot in content.get("schedule", [content])]
 
 
 def compare(got, expected):
@@ -114,12 +108,9 @@ def compare(got, expected):
         return f"{len(got)} slots, not {len(expected)}"
     for k, (a, b) in enumerate(zip(got, expected)):
         n = len(a)
-        others = ~np.eye(n, dtype=bool)
-        if ((a != 0) != (b != 0))[others].any():
-            return (
-                f"slot {k}: edges differ:"
-                f" {np.argwhere(((a != 0) != (b != 0)) & others)[:5].tolist()}"
-            )
+        differ = ((a != 0) != (b != 0)) & ~np.eye(n, dtype=bool)
+        if differ.any():
+            return f"slot {k}: edges differ: {np.argwhere(differ)[:5].tolist()}"
         if np.abs(a - b).max() > 1e-12:
             return f"slot {k}: weights differ by {np.abs(a - b).max():.3g}"
     return ""

@@ -41,4 +41,4 @@ def test_the_first_experiment_learns_as_the_page_says(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

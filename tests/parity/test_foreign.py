@@ -7,6 +7,7 @@ import json
 import numpy as np
 
 from _here import check, run_tests
+import dpsgd
 
 try:
     import networkx as nx
@@ -41,10 +42,7 @@ def matrix_of(scene, path, *arguments):
     made = scene.call("topology", "make", "--from", path, "--expand", *arguments)
     made.check_well()
     topology = json.loads(made.out)
-    w = np.zeros((topology["nodes"],) * 2)
-    for a, b, weight in topology["edges"]:
-        w[b, a] = weight
-    return w, topology
+    return dpsgd.weighted(topology["nodes"], topology["edges"]), topology
 
 
 def hold(scene, name, expected, *arguments):
@@ -98,9 +96,7 @@ def test_weights_and_directions_of_networkx(scene):
     graph = nx.from_numpy_array(weights, create_using=nx.DiGraph)
     for name in write_all(scene, graph):
         hold(scene, name, completed(graph), *(("--directed",) if name == "g.edges" else ()))
-    plain = nx.DiGraph(graph.edges())
-    plain = nx.relabel_nodes(plain, {i: i for i in range(7)})
-    nx.write_graphml(plain, scene.path("plain.graphml"))
+    nx.write_graphml(nx.DiGraph(graph.edges()), scene.path("plain.graphml"))
     topology = hold(scene, "plain.graphml", uniform(graph))
     check("names" not in topology["provenance"], topology["provenance"])
 
@@ -111,9 +107,14 @@ def test_parallel_edges_add_up(scene):
     graph = nx.MultiGraph()
     for a, b, weight in ((0, 1, 0.2), (0, 1, 0.1), (1, 2, 0.25), (2, 2, 0.75)):
         graph.add_edge(a, b, weight=weight)
-    for name in ("g.graphml", "links.json", "adjacency.json", "g.gml"):
-        write_all(scene, graph) if name == "g.graphml" else None
+    graphml, gml, links, _, adjacency, _ = write_all(scene, graph)
+    for name in (graphml, gml, links, adjacency):
         hold(scene, name, completed(graph))
+
+
+def named(scene, name, expected, names):
+    found = hold(scene, name, expected)["provenance"]
+    check(found["names"] == names, found)
 
 
 def test_names_of_nodes_are_kept(scene):
@@ -121,19 +122,14 @@ def test_names_of_nodes_are_kept(scene):
         return ABSENT
     graph = nx.florentine_families_graph()
     for name in write_all(scene, graph)[:4]:
-        topology = hold(scene, name, metropolis(graph))
-        check(topology["provenance"]["names"] == list(graph), topology["provenance"])
+        named(scene, name, metropolis(graph), list(graph))
     scene.write("cities.csv", "source,target\nrome,oslo\noslo,bern\n")
-    topology = hold(scene, "cities.csv", metropolis(nx.path_graph(3)))
-    check(topology["provenance"]["names"] == ["rome", "oslo", "bern"], topology["provenance"])
+    named(scene, "cities.csv", metropolis(nx.path_graph(3)), ["rome", "oslo", "bern"])
     shuffled = nx.Graph([(3, 1), (2, 3), (4, 2)])  # counted from 1
     nx.write_edgelist(shuffled, scene.path("four.edges"), data=False)
-    topology = hold(
-        scene,
-        "four.edges",
-        metropolis(nx.path_graph([0, 2, 1, 3]).to_undirected())[np.ix_([0, 2, 1, 3], [0, 2, 1, 3])],
-    )
-    check(topology["provenance"]["names"] == ["1", "2", "3", "4"], topology["provenance"])
+    by_rank = nx.empty_graph(4)
+    by_rank.add_edges_from((a - 1, b - 1) for a, b in shuffled.edges)
+    named(scene, "four.edges", metropolis(by_rank), ["1", "2", "3", "4"])
 
 
 def stochastic(n, seed):
@@ -149,19 +145,22 @@ def market(w, head, lines):
     return f"%%MatrixMarket matrix {head}\n% by hand\n{n} {n}{lines}"
 
 
+def saved(scene, array, expected, *arguments):
+    np.save(scene.path("saved.npy"), array)
+    return hold(scene, "saved.npy", expected, *arguments)
+
+
+def written(scene, name, content, expected, *arguments):
+    scene.write(name, content)
+    return hold(scene, name, expected, *arguments)
+
+
 def test_matrices_of_numpy(scene):
     w = stochastic(6, 1)
     columns = stochastic(6, 2).T
-    for name, array in (
-        ("f8.npy", w),
-        ("fortran.npy", np.asfortranarray(w)),
-        ("f4.npy", w.astype("f4")),
-        ("big.npy", w.astype(">f8")),
-        ("columns.npy", columns),
-    ):
-        np.save(scene.path(name), array)
-        hold(scene, name, array.astype("f8"))
-    made = scene.call("topology", "make", "--from", scene.path("columns.npy"))
+    for array in (w, np.asfortranarray(w), w.astype("f4"), w.astype(">f8"), columns):
+        saved(scene, array, array.astype("f8"))
+    made = scene.call("topology", "make", "--from", scene.path("saved.npy"))
     check("suits push-sum only" in made.err, made.err)
     for version in ((2, 0), (3, 0)):
         with open(scene.path("version.npy"), "wb") as file:
@@ -173,35 +172,29 @@ def test_matrices_of_numpy(scene):
     hold(scene, "w.csv", w)
     entries = [(i, j) for j in range(6) for i in range(6) if w[i, j]]
     lines = "".join(f"{i + 1} {j + 1} {float(w[i, j])!r}\n" for i, j in entries)
-    scene.write("w.mtx", market(w, "coordinate real general", f" {len(entries)}\n{lines}"))
-    hold(scene, "w.mtx", w)
-    scene.write(
-        "a.mtx",
-        market(w, "array real general", "\n" + "\n".join(map(repr, w.T.ravel().tolist()))),
-    )
-    hold(scene, "a.mtx", w)
+    coordinates = market(w, "coordinate real general", f" {len(entries)}\n{lines}")
+    written(scene, "w.mtx", coordinates, w)
+    rows = "\n" + "\n".join(map(repr, w.T.ravel().tolist()))
+    written(scene, "a.mtx", market(w, "array real general", rows), w)
 
 
 def test_adjacency_matrices(scene):
     if ABSENT:
         return ABSENT
-    graph, directed = nx.petersen_graph(), nx.DiGraph(
-        [(0, 1), (1, 2), (2, 0), (0, 2), (3, 1), (2, 3)]
-    )
+    graph = nx.petersen_graph()
+    directed = nx.DiGraph([(0, 1), (1, 2), (2, 0), (0, 2), (3, 1), (2, 3)])
     ones = nx.to_numpy_array(graph)
     for kind in ("f8", "i4", "u1", "?"):
-        np.save(scene.path("ones.npy"), ones.astype(kind))
-        hold(scene, "ones.npy", metropolis(graph))
-    np.save(scene.path("ones.npy"), nx.to_numpy_array(directed, dtype="i8"))
-    hold(scene, "ones.npy", uniform(directed))
+        saved(scene, ones.astype(kind), metropolis(graph))
+    saved(scene, nx.to_numpy_array(directed, dtype="i8"), uniform(directed))
     rows = ["," + ",".join(f"n{i}" for i in range(10))]
     rows += [f"n{i}," + ",".join(map(str, line)) for i, line in enumerate(ones.astype(int))]
     scene.write("pandas.csv", "\n".join(rows) + "\n")
-    check(hold(scene, "pandas.csv", metropolis(graph))["provenance"]["names"][3] == "n3", rows)
+    named(scene, "pandas.csv", metropolis(graph), [f"n{i}" for i in range(10)])
     lower = [(i, j) for i in range(10) for j in range(i) if ones[i, j]]
     lines = "".join(f"{i + 1} {j + 1}\n" for i, j in lower)
-    scene.write("ones.mtx", market(ones, "coordinate pattern symmetric", f" {len(lower)}\n{lines}"))
-    hold(scene, "ones.mtx", metropolis(graph))
+    pattern = market(ones, "coordinate pattern symmetric", f" {len(lower)}\n{lines}")
+    written(scene, "ones.mtx", pattern, metropolis(graph))
 
 
 def test_edge_lists(scene):
@@ -209,8 +202,7 @@ def test_edge_lists(scene):
         return ABSENT
     graph = nx.cycle_graph(5)
     pairs = list(graph.edges)
-    np.save(scene.path("pairs.npy"), np.array(pairs))
-    hold(scene, "pairs.npy", metropolis(graph))
+    saved(scene, np.array(pairs), metropolis(graph))
     np.savetxt(scene.path("pairs.txt"), np.array(pairs))
     hold(scene, "pairs.txt", metropolis(graph))
     table = "source,target,color\n" + "".join(f"{a},{b},red\n" for a, b in pairs)
@@ -220,16 +212,13 @@ def test_edge_lists(scene):
     gephi = "Source;Target;Type;Id;Weight\n" + "".join(
         f'"{a}";"{b}";Directed;7;0.5\n' for a, b in ((0, 1), (1, 2), (2, 0))
     )
-    scene.write("gephi.csv", gephi)
-    hold(scene, "gephi.csv", np.array([[0.5, 0, 0.5], [0.5, 0.5, 0], [0, 0.5, 0.5]]))
+    written(scene, "gephi.csv", gephi, np.array([[0.5, 0, 0.5], [0.5, 0.5, 0], [0, 0.5, 0.5]]))
     both = "".join(f"{a}\t{b}\t0.3\n{b}\t{a}\t0.3\n" for a, b in pairs)
-    w = 0.3 * nx.to_numpy_array(graph) + 0.4 * np.eye(5)
-    scene.write("both.tsv", both)
-    hold(scene, "both.tsv", w)
-    scene.write("more.txt", "".join(f"{a} {b}\n" for a, b in [*pairs, pairs[2][::-1], pairs[0]]))
-    hold(scene, "more.txt", metropolis(graph))
-    triangle = scene.write("triangle.csv", "0,1,1\n1,0,1\n1,1,0\n")  # a matrix, of three columns
-    hold(scene, triangle, np.full((3, 3), 1 / 3))
+    written(scene, "both.tsv", both, 0.3 * nx.to_numpy_array(graph) + 0.4 * np.eye(5))
+    more = "".join(f"{a} {b}\n" for a, b in [*pairs, pairs[2][::-1], pairs[0]])
+    written(scene, "more.txt", more, metropolis(graph))
+    triangle = "0,1,1\n1,0,1\n1,1,0\n"  # a matrix, of three columns
+    written(scene, "triangle.csv", triangle, np.full((3, 3), 1 / 3))
 
 
 WRONG = {
@@ -302,4 +291,4 @@ def test_a_graph_in_place_of_a_topology_is_told_what_to_do(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

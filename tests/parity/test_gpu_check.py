@@ -58,4 +58,4 @@ def test_no_packed_programs(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

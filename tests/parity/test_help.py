@@ -57,4 +57,4 @@ def test_options_are_taken_in_all_forms(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

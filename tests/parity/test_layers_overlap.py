@@ -1,29 +1,22 @@
 #!/usr/bin/env python3
 """What leaves layer by layer, while the rest of the gradient is computed, has the bits of what
-leaves when all of it is there: in the simulator and with agents. What needs the whole gradient is
-refused, and says why.
-
-usage: test_layers_overlap.py [--starling] STARLING [--only TEXT]
-"""
+leaves when all of it is there: in the simulator and with agents. test_said.py has what is
+refused."""
 import functools
 import os
 import sys
-import tempfile
 
-from _simulate import call, main, of
-from parity import MLP, MOMENTUM, PLAIN, QUICK, RING, compare, network, train, written
+from _simulate import QUICK, main, of
+from parity import EXPONENTIAL, GOSSIP, MLP, MOMENTUM, PLAIN, RING, SIX
+from parity import compare, in_folder, network, train, written
 
-GOSSIP = {"nodes": 5, "family": "ring"}
-SIX = {"nodes": 6, "family": "random-regular", "degree": 3, "seed": 5}
-EXPONENTIAL = {"nodes": 8, "family": "one-peer-exponential"}
 LAYERS = "transport.overlap=layers"
 
 
 def experiment(settings, topology=GOSSIP, optimizer=MOMENTUM, **more):
     """26 thousand parameters in three layers, of which the first has most, in frames of 4 KiB."""
-    e = network(MLP, topology, "default", optimizer)
-    rounds = {"rounds": 8, "record": {"every": 2, "parameters_at": [1, 8]}}
-    return {**e, **rounds, "algorithm": settings, **more}
+    e = network(MLP, topology, settings, optimizer)
+    return {**e, "rounds": 8, "record": {"every": 2, "parameters_at": [1, 8]}, **more}
 
 
 def compressed(name, compressor, **more):
@@ -75,40 +68,18 @@ SAME = {
     },
 }
 
-CLIPPED = {"learning_rate": 0.1, "clip_norm": 1}
-REFUSED = {
-    "whole vector": (compressed("all-reduce", of("top-k", fraction=0.1)), "top-k looks at all"),
-    "one scale": (compressed("all-reduce", of("qsgd", levels=4, bucket=0)), "compressor.bucket"),
-    "way out": (compressed("all-reduce", of("3lc")), 'compressor.per to "tensor"'),
-    "clip": (experiment(of("d-psgd"), optimizer=CLIPPED), "optimizer.clip_norm: 1 needs the norm"),
-    "algorithm": (experiment(of("choco-sgd", compressor=of("float16"))), "'choco-sgd'"),
-    "old model": (experiment(of("d-psgd", variant="combine-while-adapt")), "'d-psgd'"),
-    "device": (experiment(of("d-psgd"), device="cuda:0"), 'device is "cuda:0"'),
-}
 
-
-def same_bits(starling, settings):
-    with tempfile.TemporaryDirectory(prefix="starling-layers-") as folder:
-        path = written(folder, settings)
-        whole = train(starling, "sim", path, os.path.join(folder, "none"))
-        for command in ("sim", "run"):
-            compare(whole, train(starling, command, path, os.path.join(folder, command), LAYERS))
-
-
-def refused(starling, settings, why):
-    with tempfile.TemporaryDirectory(prefix="starling-layers-") as folder:
-        ended = call(starling, "check", written(folder, settings), "--set", LAYERS)
-        assert ended.returncode != 0, "it is not refused"
-        assert "transport.overlap" in ended.stderr and why in ended.stderr, ended.stderr
+def same_bits(starling, folder, settings):
+    path = written(folder, settings)
+    whole = train(starling, "sim", path, os.path.join(folder, "none"))
+    for command in ("sim", "run"):
+        compare(whole, train(starling, command, path, os.path.join(folder, command), LAYERS))
 
 
 def all_checks(starling):
     for name in list(SAME)[:: 4 if QUICK else 1]:
-        yield f"layers overlap, {name}", functools.partial(same_bits, starling, SAME[name])
-    for name, (settings, why) in REFUSED.items():
-        yield f"layers overlap, refused: {name}", functools.partial(
-            refused, starling, settings, why
-        )
+        run = functools.partial(in_folder, same_bits, starling, SAME[name])
+        yield f"layers overlap, {name}", run
 
 
 if __name__ == "__main__":

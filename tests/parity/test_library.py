@@ -110,4 +110,4 @@ def test_what_is_no_library_is_refused(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -1,21 +1,19 @@
 #!/usr/bin/env python3
 """powersgd and power-gossip on quadratics whose first parameters are a matrix: their formulas from
-an independent float64 program, that powersgd keeps all models alike, bytes, and what is refused."""
+an independent float64 program, that powersgd keeps all models alike, and bytes."""
 import functools
 import sys
 
 import numpy as np
 
-from _simulate import all_models, check_refusal, check_same, dpsgd, irregular, main, matchings
-from _simulate import schedule, simulate
+from _cases import NESTEROV, in_turns
+from _simulate import all_models, check_same, dpsgd, irregular, main, matchings, schedule, simulate
 from algorithms import Quadratic, history
 from expect import ring
-from test_algorithms import in_turns
 
 ROWS, ROUNDS, EARLY = 40, 50, 8
 GRAPHS = {"irregular": irregular(), "ring": ring(4)}
 SHAPES = {"a matrix and a vector": ([6, 5], 34), "tall": ([9, 4], 36), "wide": ([4, 10], 41)}
-NESTEROV = {"learning_rate": 0.03, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}
 OPTIMIZERS = {
     "sgd": {"learning_rate": 0.1},
     "nesterov": NESTEROV,
@@ -112,35 +110,14 @@ def check_bytes(starling):
     columns."""
     graph, (matrix, d), still = ring(4), SHAPES["a matrix and a vector"], {"learning_rate": 0}
     problem = problem_of(graph, d)
-    found = simulate(starling, graph, gossip(2), still, *problem, 5, [], matrix=matrix)
+    what = graph, gossip(2), still, *problem, 5, []
+    found = simulate(starling, *what, model={"matrix": matrix})
     rows, columns = matrix
     rest = d - rows * columns
     numbers = 3 * (2 * rows + rest) + 2 * (2 * columns + rest)
     expected = 2 * (5 * HEADER + 4 * numbers)
     sent = {node["bytes_sent"] for node in found.traffic}
     return (None if sent == {expected} else f"{sent} bytes, not {expected}"), 0
-
-
-def refusals():
-    """(settings, matrix, what is said)"""
-    rank = "algorithm.rank: 6 is no rank of a matrix of this model; it must be from 1 to 5"
-    yield settings(6), [6, 5], rank
-    yield settings(2), [], '"powersgd" factors matrices, and this model has none'
-    yield settings(2), [6, 6], "model.matrix: must be [rows, columns] of at most the 30"
-    yield settings(2), [6], "model.matrix: must be [rows, columns]"
-    start = "algorithm.start: has 4 rows of 2 numbers; it must have 5, one for each column of each "
-    start += "matrix that is factored, of algorithm.rank 2"
-    yield settings(2, start=[[1, 0]] * 4), [6, 5], start
-    uneven = settings(2, start=[[1, 0], [1]])
-    yield uneven, [6, 5], "a list of equally long lists of numbers"
-    yield {**settings(2), "compressor": "top-k"}, [6, 5], "sends vectors as they are"
-
-
-def check_refused(starling, algorithm, matrix, text):
-    graph = GRAPHS["ring"]
-    what = graph, algorithm, NESTEROV, problem_of(graph, 30), matrix, 1
-    run = functools.partial(models, starling, *what)
-    return check_refusal(run, text)
 
 
 def formulas():
@@ -171,8 +148,6 @@ def all_checks(starling):
     yield "bytes", lambda: check_bytes(starling)
     yield "given factors", lambda: check_given(starling)
     yield "zero columns", lambda: check_zero(starling)
-    for case in refusals():
-        yield f"refused: {case[-1]}", functools.partial(check_refused, starling, *case)
 
 
 if __name__ == "__main__":

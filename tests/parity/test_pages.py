@@ -6,6 +6,7 @@ them are looked at: programs, subcommands, options, keys, files, targets and tes
 run, page by page in a folder of the page's own, with two rounds in place of a long training.
 
 What cannot run so has the reason behind ```sh or ```console, one of NEEDS."""
+import functools
 import glob
 import json
 import os
@@ -15,8 +16,8 @@ import subprocess
 import sys
 import tempfile
 
-from _here import ROOT, Wrong, expect
-
+from _here import ROOT, Failure, check
+from _simulate import main
 
 NEEDS = {
     "agents": "looks at agents that run, or stops them",
@@ -154,20 +155,20 @@ def has_file(path):
 def check_file(path):
     """One that comes with the sources is there; others are the reader's."""
     if re.match(r"(examples|topologies|tests|tools|docs|src|include)/", path):
-        expect(has_file(path), f"there is no {path}")
+        check(has_file(path), f"there is no {path}")
 
 
 def check_setting(known, setting):
     key, equals, _ = setting.partition("=")
-    expect(equals, f"--set {setting}: it must be KEY=VALUE")
-    expect(known.has_key(key), f"there is no key {key}")
+    check(equals, f"--set {setting}: it must be KEY=VALUE")
+    check(known.has_key(key), f"there is no key {key}")
 
 
 def check_starling(known, words):
     path = []
     while words and re.fullmatch(r"[a-z]+", words[0]) and known.help_of((*path, words[0])):
         path.append(words.pop(0))
-    expect(path or words[:1] in ([], ["--help"], ["--version"]), f"starling has no {words[:1]}")
+    check(path or words[:1] in ([], ["--help"], ["--version"]), f"starling has no {words[:1]}")
     text = known.help_of(tuple(path))
     while words:
         word = words.pop(0)
@@ -177,7 +178,7 @@ def check_starling(known, words):
             name = word.split("=")[0]
             listed = re.search(rf"(^|[\s\[,|]){re.escape(name)}\b", text)
             family = path[:2] == ["topology", "make"]
-            expect(listed or family, f"starling {' '.join(path)} has no {name}")
+            check(listed or family, f"starling {' '.join(path)} has no {name}")
         else:
             check_file(word)
 
@@ -192,7 +193,7 @@ def check_meson(known, words):
     verb = words.pop(0)
     for word in words:
         if word.startswith("-D"):
-            expect(word[2:].split("=")[0] in known.options, f"meson has no option {word}")
+            check(word[2:].split("=")[0] in known.options, f"meson has no option {word}")
         elif word.endswith(".ini"):
             check_file(word)
     rest, name = [], None
@@ -200,20 +201,20 @@ def check_meson(known, words):
         if not word.startswith("-") and name not in ("-C", "--suite", "--timeout-multiplier"):
             rest.append(word)
         if name == "--suite":
-            expect(word in known.suites, f"there is no suite {word}")
+            check(word in known.suites, f"there is no suite {word}")
         name = word
     if verb == "compile":
         for target in rest:
             count = known.names.get(target, 0)
-            expect(count > 0 or is_optional(target), f"there is no target {target}")
+            check(count > 0 or is_optional(target), f"there is no target {target}")
             if count == 0:
                 continue
-            expect(count == 1, f"{count} targets are called {target}: say {target}:executable")
+            check(count == 1, f"{count} targets are called {target}: say {target}:executable")
     elif verb == "test":
         for test in rest:
-            expect(test in known.tests, f"there is no test {test}")
+            check(test in known.tests, f"there is no test {test}")
     else:
-        expect(verb in ("setup", "install"), f"meson {verb}")
+        check(verb in ("setup", "install"), f"meson {verb}")
 
 
 def check_ninja(known, words):
@@ -221,7 +222,7 @@ def check_ninja(known, words):
         if not word.startswith("-"):
             # Fuzzers are targets of a build of their own.
             source = f"{word}.c"
-            expect(word in known.files or has_file(source), f"there is no target {word}")
+            check(word in known.files or has_file(source), f"there is no target {word}")
 
 
 def check_python(words):
@@ -236,19 +237,19 @@ def check_python(words):
     for word in words:
         check_file(word) if "/" in word and not word.startswith("-") else None
         if word.startswith("--"):
-            expect(f'"{word.split("=")[0]}"' in text, f"{path} knows no {word}")
+            check(f'"{word.split("=")[0]}"' in text, f"{path} knows no {word}")
         elif re.fullmatch(r"[a-z]+(_[a-z0-9]+){2,}", word):
-            expect(re.search(rf"\b{word}\b", text), f"{path} has no {word}")
+            check(re.search(rf"\b{word}\b", text), f"{path} has no {word}")
 
 
 def check_tool(path, words):
     check_file(path)
-    expect(os.access(os.path.join(ROOT, path), os.X_OK), f"{path} cannot be started")
+    check(os.access(os.path.join(ROOT, path), os.X_OK), f"{path} cannot be started")
     with open(os.path.join(ROOT, path)) as file:
         text = file.read()
     for word in words:
         if word.startswith("--") and path != "tools/demo":
-            expect(word.split("=")[0] in text, f"{path} knows no {word}")
+            check(word.split("=")[0] in text, f"{path} knows no {word}")
 
 
 def check_simple(known, words):
@@ -271,11 +272,11 @@ def check_simple(known, words):
     elif re.match(r"build[a-z0-9-]*/", program):
         name = program.split("/", 1)[1]
         source = has_file(f"{name}.c")
-        expect(name in known.files or source, f"the build has no {name}")
+        check(name in known.files or source, f"the build has no {name}")
     elif program.startswith("tools/"):
         check_tool(program, words)
     else:
-        expect(program in SYSTEM, f"{program} is no program that is known here")
+        check(program in SYSTEM, f"{program} is no program that is known here")
 
 
 def check_command(known, command):
@@ -306,9 +307,9 @@ def is_forgotten(block):
 
 
 def check_block(known, block):
-    expect(not is_forgotten(block), "commands: put $ before them, or write ```sh above")
+    check(not is_forgotten(block), "commands: put $ before them, or write ```sh above")
     if block.kind in ("", "sh", "console"):
-        expect(
+        check(
             not block.need or block.need in NEEDS,
             f"{block.need!r} is no reason not to run; there are {', '.join(NEEDS)}",
         )
@@ -368,12 +369,11 @@ def run_command(block, command, folder, environment):
     # what is shown to fail says so
     refused = re.search(r"^starling: ", shown_below(block, command), re.M)
     if not refused:
-        expect(ended.returncode == 0, f"exit code {ended.returncode}: {ended.stderr[-600:]}")
+        check(ended.returncode == 0, f"exit code {ended.returncode}: {ended.stderr[-600:]}")
 
 
 def run_page(known, page):
     """The blocks that need nothing else, in the order of the page."""
-    count = 0
     with tempfile.TemporaryDirectory(prefix="starling-pages-") as folder:
         environment = prepare(known, folder)
         for block in blocks_of(page):
@@ -386,10 +386,8 @@ def run_page(known, page):
             for line, command in block.commands():
                 try:
                     run_command(block, command, folder, environment)
-                except Wrong as wrong:
-                    raise Wrong(f"{page}:{line}: {command}: {wrong}") from None
-                count += 1
-    return count
+                except Failure as wrong:
+                    raise Failure(f"{page}:{line}: {command}: {wrong}") from None
 
 
 WRONG = (
@@ -422,45 +420,36 @@ def check_the_check(known):
         kind = "" if need is None else "sh"
         try:
             check_block(known, Block("page", 1, kind, need or "", f"{command}\n"))
-        except Wrong as wrong:
-            expect(words in str(wrong), f"{command}: {wrong}")
+        except Failure as wrong:
+            check(words in str(wrong), f"{command}: {wrong}")
         else:
-            raise Wrong(f"{command}: is not found to be wrong")
+            check(False, f"{command}: is not found to be wrong")
     block = Block("page", 1, "sh", "", "starling sim no.json\n")
     with tempfile.TemporaryDirectory(prefix="starling-pages-") as folder:
         try:
             run_command(block, "starling sim no.json", folder, prepare(known, folder))
-        except Wrong:
+        except Failure:
             return
-    raise Wrong("a command that fails is not noticed")
+    raise Failure("a command that fails is not noticed")
 
 
-def main():
-    known = Known(sys.argv[1])
-    failed = 0
-    try:
-        check_the_check(known)
-        print(f"ok {len(WRONG)} wrong commands are found", flush=True)
-    except Wrong as wrong:
-        failed += 1
-        print(f"not ok {wrong}", flush=True)
-    for page in sys.argv[2:] or pages():
+def check_page(known, page):
+    wrong = []
+    for block in blocks_of(page):
         try:
-            commands = 0
-            for block in blocks_of(page):
-                try:
-                    check_block(known, block)
-                except Wrong as wrong:
-                    failed += 1
-                    print(f"not ok {block.where()}: {wrong}", flush=True)
-                commands += len(list(block.commands()))
-            run = run_page(known, page)
-            print(f"ok {page}: {commands} commands, {run} of them run", flush=True)
-        except Wrong as wrong:
-            failed += 1
-            print(f"not ok {wrong}", flush=True)
-    sys.exit(1 if failed else 0)
+            check_block(known, block)
+        except Failure as failure:
+            wrong.append(f"{block.where()}: {failure}")
+    check(not wrong, "; ".join(wrong))
+    run_page(known, page)
+
+
+def all_checks(starling):
+    known = Known(starling)
+    yield f"{len(WRONG)} wrong commands are found", functools.partial(check_the_check, known)
+    for page in pages():
+        yield page, functools.partial(check_page, known, page)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(__doc__, all_checks, 2))

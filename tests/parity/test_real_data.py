@@ -7,38 +7,26 @@ are absent the tests say so and are
 skipped. Runs `starling compare` as a user would and reads its table. docs/results.md has the same
 with MNIST."""
 import csv
-import json
 import os
-import subprocess
 import sys
 import tempfile
 
 import _simulate
+from _here import ROOT
+from _simulate import of
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DATA = os.environ.get("STARLING_DATA", os.path.join(ROOT, "..", "shared", "data"))
-TIMEOUT_S = 300
 POINTS = 0.5  # of accuracy in per cent, on iid data, to all-reduce
 # where nodes see different classes; the compressed ones need more rounds there (docs/results.md)
 UNEVEN_POINTS = 1
 TIE = 0.2  # a few of the samples, which other kernels may round to the other side
 
-ALL_REDUCE, D_PSGD, CHOCO, DEEP_SQUEEZE, DCD = (
-    "all-reduce",
-    "d-psgd",
-    "choco",
-    "deep-squeeze",
-    "dcd",
-)
-ALGORITHMS = {
-    ALL_REDUCE: "all-reduce",
-    D_PSGD: "d-psgd",
-    CHOCO: {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.01}},
-    DEEP_SQUEEZE: {
-        "name": "deep-squeeze",
-        "compressor": {"name": "terngrad", "bucket": 64},
-    },  # 2 bits an element
-    DCD: {"name": "dcd-psgd", "compressor": {"name": "qsgd", "levels": 3, "bucket": 64}},
+NAMES = "all-reduce", "d-psgd", "choco-sgd", "deep-squeeze", "dcd-psgd"
+ALL_REDUCE, D_PSGD, CHOCO, DEEP_SQUEEZE, DCD = NAMES
+COMPRESSORS = {
+    CHOCO: of("top-k", fraction=0.01),
+    DEEP_SQUEEZE: of("terngrad", bucket=64),  # 2 bits an element
+    DCD: of("qsgd", levels=3, bucket=64),
 }
 TOPOLOGIES = {8: "ring", 32: "torus"}
 PARTITIONS = {"iid": {"name": "iid"}, "Dirichlet(0.1)": {"name": "dirichlet", "alpha": 0.1}}
@@ -61,16 +49,17 @@ def optdigits(folder):
         paths.append(os.path.join(folder, name))
         with open(source) as rows, open(paths[-1], "w") as out:
             for *counts, digit in csv.reader(rows):
-                out.write(
-                    digit
-                    + "".join(f" {i}:{int(count) / 16:g}" for i, count in enumerate(counts, 1))
-                    + "\n"
-                )
+                pairs = (f" {i}:{int(count) / 16:g}" for i, count in enumerate(counts, 1))
+                out.write(f"{digit}{''.join(pairs)}\n")
     return paths
 
 
 #      name -> (where its files are, epochs, learning rate)
 DATA_SETS = {"a9a": (a9a, 10, 0.1), "optdigits": (optdigits, 40, 0.1)}
+
+
+def algorithm_of(name):
+    return of(name, compressor=COMPRESSORS[name]) if name in COMPRESSORS else name
 
 
 def compare(starling, folder, data_set, paths, nodes, partition):
@@ -90,29 +79,15 @@ def compare(starling, folder, data_set, paths, nodes, partition):
             "partition": PARTITIONS[partition],
         },
         "record": {"every": 1000000},
-        "variants": [
-            {"name": name, "set": {"algorithm": algorithm}}
-            for name, algorithm in ALGORITHMS.items()
-        ],
+        "variants": [{"name": name, "set": {"algorithm": algorithm_of(name)}} for name in NAMES],
     }
-    path, out = os.path.join(folder, f"{data_set}.json"), os.path.join(
-        folder, f"{data_set}-{nodes}-{partition}"
-    )
-    with open(path, "w") as file:
-        json.dump(experiment, file)
-    ended = subprocess.run(
-        [starling, "compare", path, "--out", out],
-        capture_output=True,
-        text=True,
-        timeout=TIMEOUT_S,
-        stdin=subprocess.DEVNULL,
-    )
-    table = os.path.join(out, "compare.csv")
-    if not os.path.exists(table):
-        raise _simulate.Refused(
-            f"starling compare ended with {ended.returncode}: {ended.stderr.strip()}"
-        )
-    with open(table) as file:
+    _simulate.write(folder, "experiment.json", experiment)
+    out = os.path.join(folder, f"{data_set}-{nodes}-{partition}")
+    path = os.path.join(folder, "experiment.json")
+    ended = _simulate.call(starling, "compare", path, "--out", out)
+    if not os.path.exists(os.path.join(out, "compare.csv")):
+        raise _simulate.Refused(f"compare ended with {ended.returncode}: {ended.stderr.strip()}")
+    with open(os.path.join(out, "compare.csv")) as file:
         rows = {row["name"]: row["accuracy"] for row in csv.DictReader(file)}
     return {name: 100 * float(value) if value else None for name, value in rows.items()}
 
@@ -148,11 +123,8 @@ def main():
                     if paths is None:
                         print(f"skip {label}: not in {os.path.abspath(DATA)}; set STARLING_DATA")
                         continue
-                    for name, holds, seen in judge(
-                        label,
-                        partition,
-                        compare(starling, folder, data_set, paths, nodes, partition),
-                    ):
+                    accuracy = compare(starling, folder, data_set, paths, nodes, partition)
+                    for name, holds, seen in judge(label, partition, accuracy):
                         failed = failed or not holds
                         print(f"ok {name}" if holds else f"not ok {name}: {seen}", flush=True)
                         print(f"# {seen}")

@@ -9,9 +9,8 @@ import glob
 import json
 import os
 import re
-import sys
 
-from _here import ROOT, Wrong, expect
+from _here import ROOT, Failure, check, run_tests
 
 PAGE = "docs/security.md"
 HEADING = "| who | cannot | can |"
@@ -29,7 +28,7 @@ def read(path):
 
 def rows_of(text):
     """[who, cannot, can] of each attacker."""
-    expect(text.count(HEADING) == 1, f"there is no table, or more than one, that begins {HEADING}")
+    check(text.count(HEADING) == 1, f"there is no table, or more than one, that begins {HEADING}")
     lines = text.split(HEADING + "\n")[1].split("\n")[1:]
     rows = []
     for line in lines:
@@ -53,50 +52,43 @@ def tests_of(build):
 
 def check_name(name, names, targets):
     if name.startswith("fuzz_"):
-        expect(name in targets and os.path.exists(f"{ROOT}/tests/fuzz/{name}.c"), "no such target")
+        check(name in targets and os.path.exists(f"{ROOT}/tests/fuzz/{name}.c"), "no such target")
         return
     script, test = name.split(".")
-    expect(script in names or re.sub("^test_", "", script) in names, f"no test is called {script}")
+    check(script in names or re.sub("^test_", "", script) in names, f"no test is called {script}")
     found = glob.glob(f"tests/*/{script}.[cp]*", root_dir=ROOT)
-    expect(len(found) == 1, f"{script} is {found or 'no file of tests'}")
+    check(len(found) == 1, f"{script} is {found or 'no file of tests'}")
     text = read(found[0])
     here = re.search(rf"def {test}\(|START_(LOOP_)?TEST\({test}\b", text)
-    expect(here, f"{found[0]} has no {test}")
+    check(here, f"{found[0]} has no {test}")
 
 
 def check_row(row, names, targets):
-    expect(len(row) == 3, f"{row[0]}: {len(row)} cells")
+    check(len(row) == 3, f"{row[0]}: {len(row)} cells")
     who, cannot, can = row
     if who.startswith(ALL_POWERFUL):
         return
-    expect(names_in(cannot), f"{who}: what it cannot is shown by no test")
-    expect(can, f"{who}: what it can is not said")
+    check(names_in(cannot), f"{who}: what it cannot is shown by no test")
+    check(can, f"{who}: what it can is not said")
     for name in names_in(cannot) + names_in(can):
         try:
             check_name(name, names, targets)
-        except Wrong as wrong:
-            raise Wrong(f"{who}: `{name}`: {wrong}") from None
+        except Failure as wrong:
+            raise Failure(f"{who}: `{name}`: {wrong}") from None
 
 
 def check_page(text, names, targets):
     rows = rows_of(text)
     for words in ATTACKERS:
-        expect(any(words in row[0] for row in rows), f"nothing is said of {words!r}")
+        check(any(words in row[0] for row in rows), f"nothing is said of {words!r}")
     for row in rows:
         check_row(row, names, targets)
-    return sum(len(names_in(row[1]) + names_in(row[2])) for row in rows)
 
 
-def main():
-    build = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1])))
-    names, targets = tests_of(build)
-    text = read(PAGE)
-    try:
-        print(f"ok {check_page(text, names, targets)} names of tests in {PAGE}")
-    except Wrong as wrong:
-        print(f"not ok {PAGE}: {wrong}")
-        sys.exit(1)
+def each_name_is_a_tests(scene):
+    names, targets = tests_of(os.path.dirname(os.path.dirname(scene.starling)))
+    check_page(read(PAGE), names, targets)
 
 
 if __name__ == "__main__":
-    main()
+    run_tests()

@@ -2,13 +2,13 @@
 """What all nodes share. A scale, of terngrad: steps are multiples of it, by gradients that numpy
 computes, and its bytes; test_algorithms.py has the steps of one server, and of all. A mask, of
 shared-mask: the same coordinates are mixed on all nodes, by its own formula, of whatever mask a
-round had; test_algorithms.py has masks that go in order. And what is refused."""
+round had; test_algorithms.py has masks that go in order."""
 import functools
 import sys
 
 import numpy as np
 
-from _simulate import all_models, check_refusal, dpsgd, irregular, main, matchings, simulate, within
+from _simulate import all_models, dpsgd, irregular, main, matchings, of, simulate, within
 from algorithms import Quadratic
 from expect import exponential, ring
 
@@ -16,11 +16,12 @@ N, ROWS, MATRIX, D = 5, 6, [4, 9], 41
 RATE, ROUNDS, HEADER = 0.01, 8, 64
 PLAIN = {"learning_rate": RATE}
 ROUTES = {
-    "one server": {"name": "parameter-server", "server": 3},
-    "shards": {"name": "parameter-server", "server": "sharded"},
-    "both ways": {"name": "parameter-server", "directions": "both"},
-    "all": {"name": "all-reduce"},
+    "one server": of("parameter-server", server=3),
+    "shards": of("parameter-server", server="sharded"),
+    "both ways": of("parameter-server", directions="both"),
+    "all": of("all-reduce"),
 }
+PROBLEM = dpsgd.problem(N, ROWS, D, True, 7)
 
 
 def shared(route, yes=True, **more):
@@ -28,17 +29,9 @@ def shared(route, yes=True, **more):
     return {**ROUTES[route], "compressor": terngrad}
 
 
-def problem_of():
-    return dpsgd.problem(N, ROWS, D, True, 7)
-
-
-def models(starling, settings, rounds=ROUNDS, **more):
-    return all_models(starling, ring(N), settings, PLAIN, problem_of(), rounds, **more)
-
-
 def levels(found, parts):
     """Of each round, in units of the scale: by how much the sum of gradients moved the model."""
-    quadratic = Quadratic(*problem_of()[:2])
+    quadratic = Quadratic(*PROBLEM[:2])
     for x, after in zip(found, found[1:]):
         g = quadratic.gradient(x)
         for begin, end in zip([0, *parts], [*parts, D]):
@@ -49,7 +42,8 @@ def levels(found, parts):
 def check_multiples(starling, route, tensors):
     """Steps are whole numbers of scales, at most one a node, next to the sum of gradients."""
     parts, more = ([MATRIX[0] * MATRIX[1]], {"per": "tensor"}) if tensors else ([], {})
-    found = models(starling, shared(route, **more), matrix=MATRIX if tensors else [])
+    what = ring(N), shared(route, **more), PLAIN, PROBLEM, ROUNDS
+    found = all_models(starling, *what, matrix=MATRIX if tensors else [])
     worst = 0
     for moved, mean in levels(found, parts):
         if route == "both ways":  # the server's own messages have a scale of their own
@@ -65,7 +59,7 @@ def check_multiples(starling, route, tensors):
 def check_bytes(starling, route):
     """A scale goes up and down before the messages, or to all: four bytes each, and a header."""
     runs = [
-        simulate(starling, ring(N), shared(route, yes), PLAIN, *problem_of(), ROUNDS, [])
+        simulate(starling, ring(N), shared(route, yes), PLAIN, *PROBLEM, ROUNDS, [])
         for yes in (True, False)
     ]
     sent = [sum(node["bytes_sent"] for node in run.traffic) for run in runs]
@@ -80,16 +74,12 @@ FRACTION, STILL = 0.25, {"learning_rate": 0}
 GRAPHS = {"irregular": irregular(), "matchings": matchings(), "exponential": exponential(8)}
 
 
-def masked_models(starling, graph, **more):
-    settings = {"compressor": {"name": "shared-mask", "fraction": FRACTION}, **more}
-    problem = dpsgd.problem(graph.n, 30, D, False, 3)
-    return all_models(starling, graph, {"name": "d-psgd", **settings}, STILL, problem, ROUNDS)
-
-
 def check_mask(starling, graph):
     """Without gradients each coordinate of a round is W x, or x: on all nodes alike. Where nodes
     agree, W x is x."""
-    found, worst, masks = masked_models(starling, graph), 0, []
+    masked = of("d-psgd", compressor=of("shared-mask", fraction=FRACTION))
+    problem, worst, masks = dpsgd.problem(graph.n, 30, D, False, 3), 0, []
+    found = all_models(starling, graph, masked, STILL, problem, ROUNDS)
     for t, (x, after) in enumerate(zip(found, found[1:])):
         mixed = graph.slots[t % len(graph.slots)] @ x
         mask = (after != x).any(axis=0)
@@ -102,15 +92,6 @@ def check_mask(starling, graph):
     return within(worst, 1e-5)
 
 
-# ---- what is refused ----
-
-
-def refusals():
-    yield shared("all", bucket=16), "algorithm.compressor.bucket is 16; set it to 0"
-    alone = "share_scale: true, but the nodes of algorithm 'local-sgd' do not agree on one"
-    yield {**shared("all"), "name": "local-sgd", "period": 2}, alone
-
-
 def all_checks(starling):
     for route in ("shards", "both ways"):
         yield f"multiples, {route}", functools.partial(check_multiples, starling, route, False)
@@ -120,13 +101,6 @@ def all_checks(starling):
         yield f"bytes, {route}", functools.partial(check_bytes, starling, route)
     for name, graph in GRAPHS.items():
         yield f"mask, {name}", functools.partial(check_mask, starling, graph)
-    late = functools.partial(
-        masked_models, starling, GRAPHS["irregular"], variant="combine-while-adapt"
-    )
-    yield "refused: a late mask", lambda: check_refusal(late, "sends vectors as they are")
-    for settings, text in refusals():
-        run = functools.partial(models, starling, settings)
-        yield f"refused: {text}", functools.partial(check_refusal, run, text)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """fetch-sgd on quadratics: its formulas from an independent float64 program, that all models stay
-alike, that what it knows of them is forgotten where it was sent, and what is refused."""
+alike, and that what it knows of them is forgotten where it was sent."""
 import functools
 import sys
 
-from _simulate import all_models, check_refusal, check_same, dpsgd, irregular, main, simulate
+from _cases import in_turns
+from _simulate import all_models, check_same, dpsgd, irregular, main, of
 from algorithms import Quadratic, Run
 from expect import ring
-from test_algorithms import in_turns
 
 D, ROWS, ROUNDS, MARGIN = 120, 130, 50, 1e-5
 GRAPHS = {"irregular": irregular(), "ring": ring(4)}
@@ -18,10 +18,6 @@ SKETCHES = {
     "four rows": {"rows": 4, "columns": 10, "k": 1},
 }
 FORMS = ("ring", "tree", "recursive-doubling", "double-tree")
-
-
-def settings(sketch, **more):
-    return {"name": "fetch-sgd", "sketch": sketch, **more}
 
 
 def reference(graph, algorithm, optimizer):
@@ -50,33 +46,14 @@ def check(starling, graph, algorithm, optimizer):
     return check_same(found, expected, 1e-4)
 
 
-def check_refused(starling, algorithm, optimizer, text):
-    graph = GRAPHS["ring"]
-    problem = dpsgd.problem(graph.n, ROWS, D, True, 1)
-    run = functools.partial(simulate, starling, graph, algorithm, optimizer, *problem, 1, [1])
-    return check_refusal(run, text)
-
-
-def refusals():
-    sketch, plain = SKETCHES["five rows"], {"learning_rate": 0.1}
-    heavy, adam = {**plain, "momentum": 0.9}, {**plain, "name": "adamw"}
-    yield settings({**sketch, "columns": 9}), plain, "9 in 5 rows"
-    yield settings({**sketch, "columns": 9}), plain, "120 parameters; take at most 8 columns"
-    yield settings({**sketch, "k": 121}), plain, "algorithm.sketch.k: 121, but the model has 120"
-    yield settings(sketch), heavy, "has a momentum of its own, algorithm.beta"
-    yield settings(sketch), adam, 'takes "sgd" only'
-
-
 def all_checks(starling):
     factors = (list(factor.items()) for factor in (SKETCHES, GRAPHS, OPTIMIZERS))
     for i, factor in enumerate(in_turns(*factors, (0, 0.9))):
         (what, sketch), (name, graph), (how, optimizer), beta = factor
         form = FORMS[i % len(FORMS)]
-        algorithm = settings(sketch, beta=beta, all_reduce=form)
+        algorithm = of("fetch-sgd", sketch=sketch, beta=beta, all_reduce=form)
         label = f"{what} {name} {how} {beta} {form}"
         yield label, functools.partial(check, starling, graph, algorithm, optimizer)
-    for case in refusals():
-        yield f"refused: {case[-1]}", functools.partial(check_refused, starling, *case)
 
 
 if __name__ == "__main__":

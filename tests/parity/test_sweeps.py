@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """`starling compare` with sweeps: every choice is run once, whatever ends it; the table follows
 from the folder alone."""
-import csv
 import itertools
 import json
 import math
@@ -12,7 +11,7 @@ import signal
 import time
 
 from _here import check, read_json, read_lines, run_tests
-from test_compare import BASE, CHOCO, GOSSIP, NODES, WILD, close
+from test_compare import BASE, CHOCO, GOSSIP, NODES, WILD, close, compare, rows_of
 
 RATES, ALPHAS, SEEDS = [0.05, 0.2], [0.1, 10], [1, 2, 3]
 MEASURED = ("gradient_s", "encode_s", "combine_s", "wait_s", "predicted_s", "target_s", "pays_")
@@ -25,25 +24,18 @@ def write(scene, variants, sweep, file="sweep.json", **changes):
     return scene.write(file, json.dumps(base))
 
 
-def table(scene, out="out", name="compare"):
-    with open(scene.path(f"{out}/{name}.csv"), newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def lasting(rows):
     """What no clock has measured."""
     return [{k: v for k, v in row.items() if not k.startswith(MEASURED)} for row in rows]
 
 
 def call(scene, *arguments, out="out"):
-    ended = scene.call("compare", *arguments, "--out", scene.path(out), timeout=300)
-    check(ended.code == 0, f"exit code {ended.code}: {ended.err!r} {ended.out[-600:]!r}")
-    return ended
+    return compare(scene, *arguments, out=out)[1]
 
 
 def test_every_choice_is_a_variant(scene):
     ended = call(scene, write(scene, [GOSSIP, CHOCO], SWEEP), "--jobs", "2", "--wide")
-    rows, choices = table(scene), list(itertools.product(["gossip", "choco"], RATES, ALPHAS))
+    rows, choices = rows_of(scene), list(itertools.product(["gossip", "choco"], RATES, ALPHAS))
     found = [
         (r["method"], float(r["optimizer.learning_rate"]), float(r["data.partition.alpha"]))
         for r in rows
@@ -62,7 +54,7 @@ def test_every_choice_is_a_variant(scene):
 
 def test_rows_of_runs_and_records_say_what_the_folders_say(scene):
     call(scene, write(scene, [GOSSIP, CHOCO], {"seed": [4, 5]}), "--link", "5:20")
-    runs, records = table(scene, name="runs"), table(scene, name="records")
+    runs, records = rows_of(scene, name="runs"), rows_of(scene, name="records")
     check([(r["name"], r["seed"]) for r in runs] == [
         ("gossip", "4"), ("gossip", "5"), ("choco", "4"), ("choco", "5")
     ], f"{runs}")
@@ -84,7 +76,7 @@ def test_rows_of_runs_and_records_say_what_the_folders_say(scene):
             at = next(r for r in mine if r["round"] == run["rounds_to_target"])
             close(run["target_s_5_mbit_20_ms"], float(at["predicted_s_5_mbit_20_ms"]), "to target")
     for name in ("compare", "runs", "records"):
-        rows, objects = table(scene, name=name), read_lines(scene.path(f"out/{name}.jsonl"))
+        rows, objects = rows_of(scene, name=name), read_lines(scene.path(f"out/{name}.jsonl"))
         check(len(rows) == len(objects) and list(rows[0]) == list(objects[0]), f"{name}: {objects}")
         for row, line in zip(rows, objects):
             for key, value in line.items():
@@ -99,7 +91,7 @@ def test_the_best_is_of_each_method_under_each_condition(scene):
     sweep = {**SWEEP, "optimizer.learning_rate": [0.05, 0.2, 1e5], "seed": [1, 2]}
     path = write(scene, [GOSSIP, CHOCO], sweep, loss_limit=1000)
     ended = call(scene, path, "--best-by", "accuracy")
-    rows = table(scene)
+    rows = rows_of(scene)
     begin = ended.out.index("best of each")
     told = [line.split() for line in ended.out[begin:].splitlines()[1:5]]
     expected = []
@@ -116,7 +108,7 @@ def test_the_best_is_of_each_method_under_each_condition(scene):
 
 def test_differences_are_of_pairs(scene):
     ended = call(scene, write(scene, [GOSSIP, CHOCO], {"seed": SEEDS}), "--against", "choco")
-    runs = {(r["name"], r["seed"]): float(r["loss"]) for r in table(scene, name="runs")}
+    runs = {(r["name"], r["seed"]): float(r["loss"]) for r in rows_of(scene, name="runs")}
     apart = [runs["gossip", str(s)] - runs["choco", str(s)] for s in SEEDS]
     mean = sum(apart) / 3
     deviation = math.sqrt(sum((x - mean) ** 2 for x in apart) / 2)
@@ -131,7 +123,7 @@ def test_few_seeds_that_reach_the_target_are_told(scene):
     folders = [scene.path(f"out/gossip/seed-{seed}/summary.json") for seed in SEEDS]
     losses = sorted(read_json(folder)["mean_model"]["loss"] for folder in folders)
     ended = scene.call("compare", scene.path("out"), "--target-loss", str(losses[0] * (1 + 1e-9)))
-    row = next(r for r in table(scene) if r["name"] == "gossip")
+    row = next(r for r in rows_of(scene) if r["name"] == "gossip")
     check(row["reached"] == "1" and row["n"] == "3" and row["rounds_to_target"] == "20", f"{row}")
     check("20 (1 of 3)" in ended.out, ended.out)
     ended = scene.call("compare", scene.path("out"), "--target-loss", str(losses[0] / 2))
@@ -148,7 +140,7 @@ def test_killed_anywhere_the_same_command_goes_on(scene):
     sweep = {**SWEEP, "seed": [1, 2]}
     path = write(scene, [GOSSIP, CHOCO, wild], sweep, loss_limit=1000, rounds=60)
     call(scene, path, out="whole")
-    expected = lasting(table(scene, "whole"))
+    expected = lasting(rows_of(scene, "whole"))
     for number in range(8):
         out = scene.path("killed")
         command = scene.start("compare", path, "--jobs", "2", "--out", out)
@@ -166,7 +158,7 @@ def test_killed_anywhere_the_same_command_goes_on(scene):
     ended = call(scene, path, "--jobs", "2", out="killed")
     for folder, when in over.items():
         check(os.stat(f"{folder}/summary.json").st_mtime_ns == when, f"{folder} was run again")
-    found = lasting(table(scene, "killed"))
+    found = lasting(rows_of(scene, "killed"))
     different = [
         f"{a['name']}: {k}: {a[k]!r}, {b[k]!r}"
         for a, b in zip(expected, found) for k in a if a[k] != b[k]
@@ -194,16 +186,16 @@ def _summaries(out):
 def test_a_folder_tells_what_is_there(scene):
     path = write(scene, [GOSSIP, CHOCO], {"seed": [1, 2]})
     call(scene, path)
-    before = table(scene)
+    before = rows_of(scene)
     again = scene.call("compare", scene.path("out"))
-    check(again.code == 0 and table(scene) == before, f"{again.err} {table(scene)}")
+    check(again.code == 0 and rows_of(scene) == before, f"{again.err} {rows_of(scene)}")
     shutil.rmtree(scene.path("out/choco/seed-2"))
     partly = scene.call("compare", scene.path("out"))
-    row = next(r for r in table(scene) if r["name"] == "choco")
+    row = next(r for r in rows_of(scene) if r["name"] == "choco")
     check("3 of 4 runs done, 1 not begun" in partly.out and row["n"] == "1", partly.out)
     ended = call(scene, path)
     check("3 of 4 runs are there already" in ended.out, ended.out)
-    check(lasting(table(scene)) == lasting(before), "another table")
+    check(lasting(rows_of(scene)) == lasting(before), "another table")
     more = write(scene, [GOSSIP, CHOCO], {"seed": [1, 2, 3]})
     ended = call(scene, more)
     check("4 of 6 runs are there already" in ended.out, ended.out)
@@ -240,12 +232,12 @@ def test_runs_that_are_there_stand_beside(scene):
         "with.json", json.dumps({**BASE, "rounds": 20, "variants": [listed, CHOCO]})
     )
     call(scene, path)
-    rows = {row["name"]: row for row in table(scene)}
+    rows = {row["name"]: row for row in rows_of(scene)}
     loss = read_json(scene.path("mine/summary.json"))["mean_model"]["loss"]
     close(rows["mine"]["loss"], loss, "the run that was there")
     check(rows["mine"]["mb_to_target"] != "", f"{rows['mine']}")
     call(scene, scene.path("mine"), alone, out="two")
-    rows = table(scene, "two")
+    rows = rows_of(scene, "two")
     check([row["name"] for row in rows] == ["mine", "alone"], f"{rows}")
     check(rows[0]["loss"] == rows[1]["loss"], f"{rows}")
 
@@ -311,4 +303,4 @@ def test_wrong_sweeps_are_refused(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -4,6 +4,7 @@ said to take, and predicted seconds are the closed forms."""
 import json
 
 from _here import check, read_json, run_tests
+from _scene import read_bytes
 
 NODES, ROUNDS, BATCH, GFLOPS, HEADER = 3, 3, 16, 5000, 64
 PARAMETERS = 11689512  # ResNet-18
@@ -26,35 +27,21 @@ def write(scene, **changes):
     return scene.write("synthetic.json", json.dumps({**BASE, **changes}))
 
 
-def summary(scene, folder):
-    return read_json(scene.path(folder + "/summary.json"))
-
-
-def model(scene, folder):
-    with open(scene.path(folder + "/model.npy"), "rb") as file:
-        return file.read()
-
-
 def test_agents_end_like_the_simulator_and_take_their_time(scene):
+    """And predicted seconds are the closed form: all to one server, whose link takes them by turns,
+    and back."""
     path = write(scene)
     for command in ("sim", "run"):
-        ended = scene.call(command, path, "--out", scene.path(command), timeout=300)
-        check(ended.code == 0, f"{command}: {ended.err!r}")
-    check(model(scene, "sim") == model(scene, "run"), "another model")
-    for node in summary(scene, "run")["per_node"]:
+        scene.call(command, path, "--out", scene.path(command), timeout=300).check_well()
+    models = [read_bytes(scene.path(f"{out}/model.npy")) for out in ("sim", "run")]
+    check(models[0] == models[1], "another model")
+    for node in read_json(scene.path("run"), "summary.json")["per_node"]:
         took = node["seconds"]["gradient"]
         check(took >= ROUNDS * GRADIENT, f"gradients took {took}, not {ROUNDS * GRADIENT}")
-
-
-def test_predicted_seconds_are_the_closed_form(scene):
-    ended = scene.call("sim", write(scene), "--out", scene.path("out"), timeout=300)
-    check(ended.code == 0, f"{ended.err!r}")
     parts = -(-4 * PARAMETERS // CHUNK)
     dense = 8e-6 / 1000 * (4 * PARAMETERS + HEADER * parts)
-    # All to one server, whose link takes them by turns, and back.
-    exchange = 2 * ((NODES - 1) * dense + 1e-3)
-    expected = ROUNDS * (GRADIENT + exchange)
-    predicted = summary(scene, "out")["predicted_seconds"]
+    expected = ROUNDS * (GRADIENT + 2 * ((NODES - 1) * dense + 1e-3))
+    predicted = read_json(scene.path("sim"), "summary.json")["predicted_seconds"]
     check(abs(predicted - expected) < 0.01 * expected, f"{predicted}, expected {expected}")
 
 
@@ -77,4 +64,4 @@ def test_check_says_what_it_is(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -1,50 +1,26 @@
 #!/usr/bin/env python3
 """What `starling compare` and `check` say of the time of a round: the models of CD-SGD's authors
 are the closed forms. test_timeline has which form of all-reduce is the fastest."""
-import csv
 import json
 import math
 import re
 
 from _here import check, run_tests
-
-NODES, HEADER, DIMENSION = 8, 64, 784 * 10 + 10
-BASE = {
-    "name": "rounds",
-    "topology": {"nodes": NODES, "family": "ring"},
-    "model": "softmax",
-    "data": {"name": "digits", "train_samples": 640, "test_samples": 100, "batch": 8},
-}
-
-
-def write(scene, variants, **changes):
-    """variants: None writes one experiment."""
-    several = {} if variants is None else {"variants": variants}
-    return scene.write("rounds.json", json.dumps({**BASE, **changes, **several}))
-
-
-def compare(scene, *arguments):
-    """The rows of the CSV by name, and what was printed."""
-    ended = scene.call("compare", *arguments, "--wide", "--out", scene.path("out"), timeout=300)
-    check(ended.code == 0, f"{ended.err!r} {ended.out[-600:]!r}")
-    with open(scene.path("out/compare.csv"), newline="") as file:
-        return {row["name"]: row for row in csv.DictReader(file)}, ended.out
+from test_compare import BASE, DIMENSION, GOSSIP, HEADER, NODES, compare, rows_of, write
 
 
 def test_models_of_a_round_are_those_of_the_paper(scene):
+    bits = {"name": "parameter-server", "compressor": "threshold"}
     variants = [
         {"name": "s-sgd", "set": {"algorithm": {"name": "all-reduce"}}},
         {"name": "od-sgd", "set": {"algorithm": {"name": "cd-sgd", "correction_period": 1}}},
         {"name": "late", "set": {"algorithm": {"name": "all-reduce", "delay": 1}}},
-        {
-            "name": "bit-sgd",
-            "set": {"algorithm": {"name": "parameter-server", "compressor": "threshold"}},
-        },
+        {"name": "bit-sgd", "set": {"algorithm": bits}},
         {"name": "cd-sgd", "set": {"algorithm": {"name": "cd-sgd", "correction_period": 4}}},
-        {"name": "gossip", "set": {"algorithm": "d-psgd"}},
+        GOSSIP,
     ]
     path = write(scene, variants, rounds=9, network={"gradient_ms": 30, "coding": True})
-    _, out = compare(scene, path, "--link", "100:1")
+    out = compare(scene, path, "--link", "100:1", "--wide")[1].out
     lines_of = out[out.index("time of a round") :].split("\n")[3:]
     found = {}
     for line in lines_of[: lines_of.index(next(x for x in lines_of if x.startswith("model:")))]:
@@ -74,15 +50,17 @@ def test_models_of_a_round_are_those_of_the_paper(scene):
         check(abs(total / expected - 1) < 1e-3, f"{name}: {total} ms, expected {expected}")
 
 
+def alone(scene, network):
+    """Without variants."""
+    return scene.write("alone.json", json.dumps({**BASE, "rounds": 5, "network": network}))
+
+
 def test_check_says_the_same_before_anything_runs(scene):
     network = {"bandwidth_mbit": 100, "latency_ms": 1, "gradient_ms": 30}
-    variants = [
-        {"name": "s-sgd", "set": {"algorithm": "all-reduce"}},
-        {"name": "gossip", "set": {"algorithm": "d-psgd"}},
-    ]
+    variants = [{"name": "s-sgd", "set": {"algorithm": "all-reduce"}}, GOSSIP]
     ring = 2 * (NODES - 1) * (1 + 8e-3 / 100 * (4 * DIMENSION / NODES + HEADER))
     words = ("--set", "algorithm=all-reduce")
-    ended = scene.call("check", write(scene, None, rounds=5, network=network), *words)
+    ended = scene.call("check", alone(scene, network), *words)
     for words in (
         "S-SGD: tau + phi",
         f"a round             {30 + ring:.4g} ms\n",
@@ -101,7 +79,7 @@ def test_check_says_the_same_before_anything_runs(scene):
     ended = scene.call("check", write(scene, variants[:1], rounds=5))
     check("a round," not in ended.out, "there are no links")
     network = {"latency_ms": 2, "links": [[5, 0, 1.5]]}
-    ended = scene.call("check", write(scene, None, rounds=5, network=network))
+    ended = scene.call("check", alone(scene, network))
     check("slower links        nodes 5 and 0: 1.5 Mbit/s, 2 ms\n" in ended.out, ended.out)
 
 
@@ -109,10 +87,9 @@ def test_times_are_drawn_from_each_seed(scene):
     network = {"gradient_ms": 1, "coding": False, "jitter": 0.5}
     path = write(scene, [{"name": "d-psgd", "set": {}}], rounds=5, network=network)
     compare(scene, path, "--seeds", "1..2", "--link", "100:1")
-    with open(scene.path("out/runs.csv"), newline="") as file:
-        seconds = [float(row["predicted_s_100_mbit_1_ms"]) for row in csv.DictReader(file)]
+    seconds = [float(row["predicted_s_100_mbit_1_ms"]) for row in rows_of(scene, "out", "runs")]
     check(len(seconds) == 2 and seconds[0] != seconds[1], f"{seconds}")
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -4,7 +4,8 @@ program: two nodes are lost, later one returns.
 
 The view's first exchange averages models and gradients, as src/algorithm/restate.c says; before it
 and after it the reference is a new run of tests/reference/algorithms.py, of the members and from
-their models. Then each algorithm that an experiment can name goes on without those who are lost."""
+their models. Of algorithms that neither this nor test_faults.py knows by number the mean model's
+loss falls without those who are lost."""
 import sys
 import tempfile
 
@@ -13,8 +14,10 @@ import numpy as np
 import _listed
 import _simulate
 from _edge import Edge
-from _simulate import apart_by_rank, dpsgd, within
+from _here import read_lines
+from _simulate import Graph, apart_by_rank, dpsgd, simulate, within
 import algorithms
+import test_faults
 
 N, ROWS, D, SEED, ROUNDS = 8, 12, 20, 5, 40
 LOST, RETURNED = (13, [2, 5]), (25, [2])  # the round, and who
@@ -67,14 +70,6 @@ RATE = {"one-bit-adam": 0.003, "sign-vote": 0.003, "dgc": 0.05}
 AT_ONCE = ("local-sgd adaptive", "local-sgd growing")
 
 
-def quadratic(problem, ranks):
-    return algorithms.Quadratic(problem[0][ranks], problem[1][ranks])
-
-
-def ring(n):
-    return [dpsgd.metropolis(n, [[i, (i + 1) % n] for i in range(n)])]
-
-
 class Views:
     """A run of the reference for each view, and each half of one."""
 
@@ -87,15 +82,9 @@ class Views:
         self.history = {}
 
     def begin(self, ranks, x, settings):
-        return algorithms.Run(
-            ring(len(ranks)),
-            settings,
-            self.optimizer,
-            quadratic(self.problem, ranks),
-            x,
-            watch=self.edge.watch,
-            exceeds=self.edge.exceeds,
-        )
+        part = algorithms.Quadratic(*(each[ranks] for each in self.problem[:2]))
+        what = test_faults.ring(ranks), settings, self.optimizer, part, x
+        return algorithms.Run(*what, watch=self.edge.watch, exceeds=self.edge.exceeds)
 
     def train(self, run, ranks, rounds):
         for r in rounds:
@@ -140,25 +129,11 @@ def expected(name):
     raise RuntimeError(f"{name}: every problem has a close call")
 
 
-def simulate(starling, algorithm, optimizer, problem, **more):
-    """round -> {rank: model}"""
-    with tempfile.TemporaryDirectory(prefix="starling-views-") as folder:
-        experiment = {
-            "rounds": ROUNDS,
-            "topology": {"nodes": N, "family": "ring"},
-            "algorithm": algorithm,
-            "optimizer": optimizer,
-            "record": {"every": ROUNDS, "parameters_at": list(range(1, ROUNDS + 1))},
-            "faults": FAULTS,
-        }
-        out, _ = _simulate.sim(starling, folder, problem, experiment, **more)
-        return _simulate.models_by_rank(out)[0]
-
-
 def check_case(starling, name):
     problem, optimizer, history = expected(name)
-    found = simulate(starling, CASES[name], optimizer, problem)
-    worst = apart_by_rank(found, history)
+    graph = Graph({"nodes": N, "family": "ring"}, [])
+    what = graph, CASES[name], optimizer, *problem, ROUNDS, list(range(1, ROUNDS + 1))
+    worst = apart_by_rank(simulate(starling, *what, faults=FAULTS).by_rank, history)
     return (worst, None) if isinstance(worst, str) else within(worst, TOLERANCE)
 
 
@@ -170,9 +145,8 @@ SMALL = {
     "record": {"every": ROUNDS // 2},
     "faults": FAULTS,
 }
-SLOWLY = ("sign-vote", "one-bit-adam", "d-adam", "d-amsgrad")  # each step has the rate's length
-NEEDS = {"one-bit-adam": {"warmup_rounds": 20}}  # of a view, too
-NEEDS |= {name: {"period": 4} for name in ("local-sgd", "slowmo", "diloco", "noloco", "easgd")}
+SLOWLY = ("d-adam", "d-amsgrad")  # each step has the rate's length
+NEEDS = {"noloco": {"period": 4}}  # of a view, too
 
 
 def check_goes_on(starling, name):
@@ -182,7 +156,7 @@ def check_goes_on(starling, name):
         rate = 0.001 if name in SLOWLY else 0.05
         more = {"algorithm": algorithm, "optimizer": {"learning_rate": rate}}
         out, _ = _simulate.run_experiment(starling, folder, {**SMALL, **more})
-        lines = _simulate.read_lines(out, "consensus.jsonl")
+        lines = read_lines(out, "consensus.jsonl")
         losses = [line["test_loss"] for line in lines if line.get("test_loss") is not None]
         return None if losses[-1] < 0.9 * losses[0] else f"losses {losses}", 0.0
 
@@ -190,7 +164,8 @@ def check_goes_on(starling, name):
 def all_checks(starling):
     for name in CASES:
         yield name, lambda name=name: check_case(starling, name)
-    for name in _listed.in_rounds(starling):
+    known = [*CASES.values(), *(algorithm for algorithm, *_ in test_faults.CASES.values())]
+    for name in _listed.unnamed(starling, known):
         yield f"{name} goes on", lambda name=name: check_goes_on(starling, name)
 
 

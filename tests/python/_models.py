@@ -45,17 +45,23 @@ def sgd(parameters):
 
 def train(rank, model=None, make=sgd, steps=STEPS, compute=backward):
     """A plain loop with the three lines in it; (model, peer) after `steps` steps."""
-    model = model or network()
-    optimizer = make(model.parameters())
-    peer = starling.join(None, model)
-    peer.attach(optimizer)
+    model, optimizer, peer = gossiping(rank, make, model)
+    return loop(model, optimizer, peer, rank, steps, compute)
+
+
+def loop(model, optimizer, peer, rank, steps=STEPS, compute=backward, run=None):
+    """The same of a peer that has joined; `run` is called in the model's place."""
+    take_steps(run or model, optimizer, rank, steps, compute)
+    peer.end()
+    peer.leave()
+    return model, peer
+
+
+def take_steps(model, optimizer, rank, steps=STEPS, compute=backward):
     for step in range(steps):
         optimizer.zero_grad()
         compute(model, rank, step)
         optimizer.step()
-    peer.end()
-    peer.leave()
-    return model, peer
 
 
 def near(a, b, tolerance=1e-5):
@@ -97,6 +103,16 @@ def by_hand(overlap, weight, make=sgd, compute=backward, skips=()):
 
 
 FORMS = ((EXPERIMENT, (True, LAZY)), (BLOCKING, (False, 0.5)))  # and by_hand's arguments
+OVERLAPPED = FORMS[:1]
+
+
+def as_by_hand(work, forms=FORMS, **how):
+    """What work(rank) -> (model, peer) trains is what two models in one loop are, in these forms of
+    d-psgd, after a round for each step, and one more for what is sent beside it."""
+    for experiment, form in forms:
+        for (model, peer), x in zip(simulate(work, experiment), by_hand(*form, **how)):
+            near(flat(model), x)
+            check(peer.round == STEPS + form[0], f"{peer.round} rounds")
 
 
 def gossiping(rank, make=sgd, model=None, **more):

@@ -13,14 +13,14 @@ os.environ["PYTHONPATH"] = PACKAGE
 sys.path[:0] = [PACKAGE, *(os.path.join(ROOT, "tests", name) for name in ("chaos", "parity"))]
 
 
-def refused(call, *words):
-    """The Error that call() raises, whose text has all of words."""
+def refused(call, *words, kind=None):
+    """The Error, or another kind of exception, that call() raises, whose text has all of words."""
     from _scene import check
     from starling import Error
 
     try:
         call()
-    except Error as error:
+    except kind or Error as error:
         for word in words:
             check(word in str(error), f"{word!r} is missing in {str(error)!r}")
         return error

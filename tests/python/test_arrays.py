@@ -238,4 +238,4 @@ def test_keys_in_place_of_the_experiments(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -10,7 +10,8 @@ import _torch  # noqa: F401: skips where torch is absent
 
 import _frameworks
 import starling
-from _models import EXPERIMENT, LAZY, STEPS, backward, by_hand, flat, near, network, sgd, simulate
+from _models import EXPERIMENT, LAZY, STEPS, by_hand, flat, near, network, sgd, simulate
+from _models import take_steps
 from _package import refused
 from _scene import check, run_tests
 
@@ -28,10 +29,7 @@ def lightning(rank, callback, model, steps=STEPS):
 def accelerate(rank, callback, model, steps=STEPS):
     optimizer = _frameworks.Accelerated(sgd(model.parameters()))
     with callback.training(model, optimizer) as peer:
-        for step in range(steps):
-            optimizer.zero_grad()
-            backward(model, rank, step)
-            optimizer.step()
+        take_steps(model, optimizer, rank, steps)
         check(peer is callback.peer and peer.active, peer)
 
 
@@ -113,10 +111,7 @@ def test_an_exception_is_told(scene):
             told.append(str(error))
         check(not callbacks[0].peer.active, "it has not ended")
 
-    try:
-        simulate(work)
-    except ValueError as error:
-        check(str(error) == "boom", error)
+    refused(lambda: simulate(work), "boom", kind=ValueError)
     check(len(told) == 1 and "ValueError: boom" in told[0], told)
 
 
@@ -162,4 +157,4 @@ def test_processes_that_are_one_run_already(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -270,4 +270,4 @@ def test_errors_keep_their_places(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The Python package without a network: finding the library, topologies, spectra, model files, and
-what memory it takes."""
+"""The Python package without a network: finding the library, model files, and what memory it
+takes."""
 import array
 import ast
 import base64
@@ -21,9 +21,8 @@ import numpy
 import starling
 from _scene import check, run_tests
 from _package import refused
+from _tensors import packed
 from starling import _join, _library, _memory, _session, _topology
-
-RING = {"nodes": 8, "family": "ring", "weights": "metropolis"}
 
 
 def python(code, scene, **environment):
@@ -64,9 +63,8 @@ def test_structs_are_those_of_the_headers(scene):
         for field, _ in kind._fields_:
             lines.append(f'printf("%zu\\n", offsetof({name}, {field}));')
             expected.append((f"{name}.{field}", getattr(kind, field).offset))
-    source, program = scene.write("sizes.c", "\n".join([*lines, "return 0;", "}"])), scene.path(
-        "sizes"
-    )
+    source = scene.write("sizes.c", "\n".join([*lines, "return 0;", "}"]))
+    program = scene.path("sizes")
     include = "-I" + os.path.join(_package.ROOT, "include")
     subprocess.run(["cc", include, source, "-o", program], check=True)
     found = subprocess.run([program], capture_output=True, text=True).stdout.split()
@@ -121,7 +119,7 @@ for call in (lambda: starling.join(two, Module()), lambda: starling.load("model.
 
 
 def test_without_numpy_and_torch(scene):
-    scene.write("model.safetensors", safetensors({}))
+    scene.write("model.safetensors", packed({}))
     lines = python(WITHOUT, scene).splitlines()
     row = "([0.5, 0.5, 0.5], [0.5, 0.5, 0.5], 'f')"
     check(lines[0] == f"[{row}, {row}]" and lines[1] == "[[0.5, 0.5], [0.5, 0.5]]", lines)
@@ -175,7 +173,7 @@ def test_absent_libfabric_gets_one_sentence(scene):
     check("ImportError: libfabric is not installed" in said and "libfabric1" in said, said)
 
 
-def wheel(scene):
+def wheel(scene, name="site"):
     """A folder with what a wheel of this build installs."""
     subprocess.run(
         [_package.ROOT + "/tools/wheel", _package.BUILD, scene.folder],
@@ -185,7 +183,7 @@ def wheel(scene):
     (path,) = glob.glob(scene.path("*.whl"))
     check(os.path.getsize(path) < 5e6, f"{os.path.getsize(path)} bytes")
     check(re.search(r"-py3-none-manylinux_2_\d\d_\w+[.]whl$", path), path)
-    folder = scene.path("site")
+    folder = scene.path(name)
     with zipfile.ZipFile(path) as file:
         file.extractall(folder)
         rows = [row.split(",") for row in file.read(record_of(file)).decode().splitlines()]
@@ -222,78 +220,12 @@ except starling.Error as error:
     check("libfabric is not installed" in lines[4] and "libfabric1" in lines[4], lines)
 
 
-def test_topology_from_dict_text_and_file(scene):
-    expected = numpy.zeros((8, 8))
-    for i in range(8):
-        for j in (i - 1, i, i + 1):
-            expected[i, j % 8] = 1 / 3
-    path = scene.write("ring.json", json.dumps(RING))
-    for spec in (RING, json.dumps(RING), path):
-        matrix = starling.topology(spec).matrix
-        check(numpy.abs(matrix - expected).max() < 1e-7, f"{spec}: {matrix}")
-
-
-def test_files_of_windows_are_read_alike(scene):
-    """A byte order mark and CR LF change neither a topology nor what join() knows of its
-    experiment."""
-    mark, choco = b"\xef\xbb\xbf", {"topology": RING, "algorithm": "choco-sgd"}
-    paths = []
-    for name, value in (("ring.json", RING), ("choco.json", choco)):
-        paths.append(scene.path(name))
-        with open(paths[-1], "wb") as file:
-            file.write(mark + json.dumps(value, indent=1).replace("\n", "\r\n").encode())
-    check(starling.topology(paths[0]).nodes == 8, paths[0])
-    check(_join._read(paths[1])[1] == choco, _join._read(paths[1]))
-
-
-def test_schedules_have_matrices(scene):
-    schedule = starling.topology({"nodes": 8, "family": "one-peer-exponential"})
-    check(schedule.period == 3 and len(schedule.matrices) == 3, schedule.period)
-    product = numpy.linalg.multi_dot(schedule.matrices[::-1])
-    check(numpy.abs(product - 1 / 8).max() < 1e-12, product)
-    refused(lambda: schedule.matrix, "3 matrices", ".matrices")
-
-
-def test_spectrum(scene):
-    expected = 1 / 3 + 2 / 3 * numpy.cos(2 * numpy.pi / 8)
-    found = starling.spectrum(RING)
-    check(abs(found.rho - expected) < 1e-7 and abs(found.gap + found.rho - 1) < 1e-12, found)
-    for spec in (
-        RING,
-        {"nodes": 8, "family": "one-peer-exponential"},
-        {"nodes": 8, "family": "de-bruijn"},
-        {"nodes": 9, "family": "star"},
-    ):
-        computed, by_numpy = starling.spectrum(spec), _topology._by_numpy(starling.topology(spec))
-        check(abs(computed.rho - by_numpy.rho) < 1e-4, f"{spec}: {computed} {by_numpy}")
-
-
-def test_wrong_topology_is_an_error(scene):
-    error = refused(lambda: starling.topology({"nodes": 8, "family": "rung"}), "rung", "ring")
-    check(error.code == "SL_EINVAL" and error.edge is None and error.round is None, vars(error))
-    refused(lambda: starling.topology(scene.path("none.json")), "none.json")
-
-
-def safetensors(tensors, change=lambda header: None):
-    header, data = {"__metadata__": {"format": "pt"}}, b""
-    for name, values in tensors.items():
-        header[name] = {
-            "dtype": "F32",
-            "shape": values.shape,
-            "data_offsets": [len(data), len(data) + values.nbytes],
-        }
-        data += values.tobytes()
-    change(header)
-    text = json.dumps(header).encode()
-    return struct.pack("<Q", len(text)) + text + data
-
-
 def test_load_reads_model_files(scene):
     tensors = {
         "a.weight": numpy.arange(6, dtype="f4").reshape(2, 3),
         "b": numpy.array(7, dtype="f4"),
     }
-    path = scene.write("model.safetensors", safetensors(tensors))
+    path = scene.write("model.safetensors", packed(tensors))
     for place in (path, scene.folder):
         found = starling.load(place)
         check(list(found) == list(tensors), list(found))
@@ -321,17 +253,17 @@ def test_load_reads_a_run(scene):
 
 def test_load_refuses_broken_files(scene):
     tensors = {"w": numpy.zeros((2, 3), dtype="f4")}
-    whole = safetensors(tensors)
+    whole = packed(tensors)
     for content in (
         b"",
         whole[:7],
         whole[:-1],
         struct.pack("<Q", 1 << 60) + whole[8:],
         whole[:8] + b"{" * (len(whole) - 8),
-        safetensors(tensors, lambda header: header["w"].update(shape=[3, 3])),
-        safetensors(tensors, lambda header: header["w"].update(dtype="F99")),
-        safetensors(tensors, lambda header: header["w"].update(data_offsets=[-24, 0])),
-        safetensors(tensors, lambda header: header.update(w=[])),
+        packed(tensors, lambda header: header["w"].update(shape=[3, 3])),
+        packed(tensors, lambda header: header["w"].update(dtype="F99")),
+        packed(tensors, lambda header: header["w"].update(data_offsets=[-24, 0])),
+        packed(tensors, lambda header: header.update(w=[])),
     ):
         path = scene.write("broken.safetensors", content)
         error = refused(lambda: starling.load(path), "broken.safetensors")
@@ -407,4 +339,4 @@ def test_memory_that_is_refused(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -161,4 +161,4 @@ def test_one_job_after_the_other(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

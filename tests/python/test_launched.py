@@ -189,4 +189,4 @@ if __name__ == "__main__":
     if importlib.util.find_spec("torch") is None:
         print("skip torch: it is not installed here")
         sys.exit(0)
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

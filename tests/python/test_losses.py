@@ -120,4 +120,4 @@ def test_who_cannot_join_is_told_why(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

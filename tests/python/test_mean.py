@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """peer.mean() and average() of what stands beside the vector: each dtype in its own precision, at
 any magnitude, of any number of peers."""
+import itertools
 import math
 import random
-import sys
 from fractions import Fraction
 
 import _package  # noqa: F401: finds the package
@@ -41,26 +41,11 @@ def test_numbers(scene):
             own = [draw.uniform(-1, 1) * 10**size for _ in range(n)]
             exact = sum(map(Fraction, own)) / n
             for found in means(lambda rank: own[rank], n):
-                check(
-                    type(found) is float and abs(found - exact) <= 4e-16 * max(map(abs, own)), own
-                )
-    for equal in (
-        0.1,
-        -1 / 3,
-        1e308,
-        1.7e308,
-        5e-324,
-        2.3e-308,
-        -1e-315,
-        0.0,
-        3,
-        True,
-        10**15,
-        math.inf,
-        -math.inf,
-    ):
-        for n in (3, 7):
-            check(means(lambda rank: equal, n) == [equal] * n, equal)
+                near = abs(found - exact) <= 4e-16 * max(map(abs, own))
+                check(type(found) is float and near, own)
+    floats = 0.1, -1 / 3, 1e308, 1.7e308, 5e-324, 2.3e-308, -1e-315, 0.0, math.inf, -math.inf
+    for equal, n in itertools.product((*floats, 3, True, 10**15), (3, 7)):
+        check(means(lambda rank: equal, n) == [equal] * n, equal)
     check(all(map(math.isnan, means(lambda rank: math.nan))), "NaN")
     check(all(map(math.isnan, means(lambda rank: math.inf if rank else -math.inf))), "inf - inf")
     check(means(lambda rank: rank, 4) == [1.5] * 4, "whole numbers have a mean that is not whole")
@@ -198,5 +183,4 @@ def test_the_exchange_under_way_ends(scene):
 if __name__ == "__main__":
     if torch is not None:
         torch.set_num_threads(1)
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
-    sys.exit(0)
+    run_tests()

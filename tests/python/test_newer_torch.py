@@ -7,8 +7,7 @@ import _package  # noqa: F401
 from _torch import torch
 
 import starling
-from _models import FORMS, LAZY, STEPS, backward, batch, by_hand
-from _models import flat, gossiping, near, network, simulate, train
+from _models import OVERLAPPED, STEPS, as_by_hand, batch, gossiping, loop, network, train
 from _package import refused
 from _scene import check, run_tests
 from torch import nn
@@ -16,26 +15,14 @@ from torch import nn
 ONE = {"topology": {"nodes": 1, "family": "complete"}}
 
 
-def steps_of(rank, run, model, optimizer, peer):
-    """All steps of a loop that calls `run` in the model's place; its parameters."""
-    for step in range(STEPS):
-        optimizer.zero_grad()
-        backward(run, rank, step)
-        optimizer.step()
-    peer.end()
-    peer.leave()
-    return flat(model)
-
-
 def test_step_hooks(scene):
     def work(rank):
         model, optimizer, peer = gossiping(rank)
         check("step" not in vars(optimizer), "step() is shadowed where hooks would do")
         check(len(optimizer._optimizer_step_pre_hooks) == 1, "no hook before step()")
-        return steps_of(rank, model, model, optimizer, peer)
+        return loop(model, optimizer, peer, rank)
 
-    for found, x in zip(simulate(work), by_hand(True, LAZY)):
-        near(found, x)
+    as_by_hand(work, OVERLAPPED)
 
 
 def test_fused_and_foreach_optimizers(scene):
@@ -44,54 +31,41 @@ def test_fused_and_foreach_optimizers(scene):
         def make(parameters):
             return torch.optim.AdamW(parameters, 0.01, **how)
 
-        results = simulate(lambda rank: train(rank, make=make))
-        for (model, _), x in zip(results, by_hand(True, LAZY, make=make)):
-            near(flat(model), x)
+        as_by_hand(lambda rank: train(rank, make=make), OVERLAPPED, make=make)
 
 
-def test_torch_compile(scene):
-    def compiled():
-        return torch.compile(network(), backend="aot_eager")
-
-    for experiment, form in FORMS:
-        results = simulate(lambda rank: train(rank, compiled()), experiment)
-        for (model, _), x in zip(results, by_hand(*form)):
-            near(flat(model), x)
+def compiled(model):
+    return torch.compile(model, backend="aot_eager")
 
 
-def test_a_module_compiled_after_join(scene):
-    def work(rank):
+def test_modules_compiled_before_and_after_join(scene):
+    def late(rank):
         model, optimizer, peer = gossiping(rank)
-        run = torch.compile(model, backend="aot_eager")
-        return steps_of(rank, run, model, optimizer, peer)
+        return loop(model, optimizer, peer, rank, run=compiled(model))
 
-    for found, x in zip(simulate(work), by_hand(True, LAZY)):
-        near(found, x)
+    as_by_hand(lambda rank: train(rank, compiled(network())))
+    as_by_hand(late, OVERLAPPED)
 
 
 def test_a_scaler_that_skips_a_step(scene):
-    for experiment, form in FORMS:
+    def work(rank):
+        scaler = torch.amp.GradScaler("cpu", init_scale=16.0, growth_interval=1000)
+        model, optimizer, peer = gossiping(rank, scaler=scaler)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            inputs, labels = batch(rank, step)
+            loss = nn.functional.cross_entropy(model(inputs), labels)
+            scaler.scale(loss).backward()
+            if (rank, step) == (0, 2):
+                model[0].weight.grad[0, 0] = float("inf")
+            scaler.step(optimizer)
+            scaler.update()
+        check((scaler.get_scale() < 16) == (rank == 0), scaler.get_scale())
+        peer.end()
+        peer.leave()
+        return model, peer
 
-        def work(rank):
-            scaler = torch.amp.GradScaler("cpu", init_scale=16.0, growth_interval=1000)
-            model, optimizer, peer = gossiping(rank, scaler=scaler)
-            for step in range(STEPS):
-                optimizer.zero_grad()
-                inputs, labels = batch(rank, step)
-                loss = nn.functional.cross_entropy(model(inputs), labels)
-                scaler.scale(loss).backward()
-                if (rank, step) == (0, 2):
-                    model[0].weight.grad[0, 0] = float("inf")
-                scaler.step(optimizer)
-                scaler.update()
-            check((scaler.get_scale() < 16) == (rank == 0), scaler.get_scale())
-            peer.end()
-            peer.leave()
-            check(peer.round == STEPS + (form[0] is True), peer.round)
-            return flat(model)
-
-        for found, x in zip(simulate(work, experiment), by_hand(*form, skips={(0, 2)})):
-            near(found, x)
+    as_by_hand(work, skips={(0, 2)})
 
 
 def test_sharded_models_are_refused(scene):
@@ -118,4 +92,4 @@ if __name__ == "__main__":
     if not hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
         print(f"skip newer torch: {torch.__version__} is here, and 2.4 or later is needed")
         sys.exit(0)
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -11,7 +11,8 @@ from _torch import torch
 import numpy
 import starling
 from _models import BLOCKING, EXPERIMENT
-from _models import backward, flat, flat_of, gossiping, near, network, sgd, simulate, train
+from _models import backward, flat, flat_of, gossiping, near, network, sgd, simulate, take_steps
+from _models import train
 from _package import refused
 from _scene import check, run_tests
 from torch import nn
@@ -135,9 +136,7 @@ class Normed(nn.Module):
 def test_a_buffer_that_is_assigned_anew_is_averaged(scene):
     def work(rank):
         model, optimizer, peer = gossiping(rank, model=Normed())
-        for step in range(3):
-            backward(model, rank, step)
-            optimizer.step()
+        take_steps(model, optimizer, rank, 3)
         average = peer.average()
         peer.leave()
         return average["seen"], model.seen
@@ -207,35 +206,25 @@ def test_transposed_and_empty_parameters(scene):
 def test_parameters_that_share_memory(scene):
     """As two parameters, or one as a part of another: each place is mixed once."""
 
-    def whole(rank):
-        model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
-        model[1].weight.data = model[0].weight.data
-        return model
-
-    def part(rank):
-        model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
-        model[1].weight.data = model[0].weight.data[1:3]
-        return model
-
-    for make in (whole, part):
-        for experiment in (EXPERIMENT, BLOCKING):
+    for rows in (slice(0, 4), slice(1, 3)):
+        for experiment, weight in ((EXPERIMENT, 0.25), (BLOCKING, 0.5)):
 
             def work(rank):
-                model = make(rank)
+                model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, rows.stop - rows.start))
+                model[1].weight.data = model[0].weight.data[rows]
                 with torch.no_grad():
                     for p in model.parameters():
                         p.fill_(rank)
                 peer = starling.join(None, model, same_start=False)
-                with_exchange = experiment is EXPERIMENT
-                with peer.exchange() if with_exchange else copy.copy(torch.no_grad()):
-                    pass
-                if not with_exchange:
+                if experiment is EXPERIMENT:
+                    with peer.exchange():
+                        pass
+                else:
                     peer.mix()
                 peer.leave()
                 return flat(model)
 
             first, second = simulate(work, experiment)
-            weight = 0.25 if experiment is EXPERIMENT else 0.5
             near(first, torch.full_like(first, weight), 1e-6)
             near(second, torch.full_like(second, 1 - weight), 1e-6)
 
@@ -268,11 +257,7 @@ def test_an_average_is_of_the_models_now(scene):
     def work(rank):
         model = network()
         peer = starling.join(None, model)
-        optimizer = sgd(model.parameters())
-        for step in range(4):
-            optimizer.zero_grad()
-            backward(model, rank, step)
-            optimizer.step()
+        take_steps(model, sgd(model.parameters()), rank, 4)
         alone = copy.deepcopy(model), peer.average(), peer.distance
         peer.begin()
         model.load_state_dict(network(seed=10 + rank).state_dict())
@@ -331,4 +316,4 @@ def test_parameters_that_come_and_go_are_refused_by_name(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -105,4 +105,4 @@ def test_no_listing_is_left_out(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

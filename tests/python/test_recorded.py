@@ -8,7 +8,7 @@ import numpy
 
 import starling
 from _package import refused
-from _scene import check, run_tests
+from _scene import check, read_json, read_lines, run_tests
 
 NODES, D, ROUNDS, RATE = 5, 4, 23, 0.05
 RNG = numpy.random.default_rng(0)
@@ -40,16 +40,6 @@ def train(rank):
             peer.mix(x)
 
 
-def lines(scene, path):
-    with open(scene.path(path)) as file:
-        return [json.loads(line) for line in file]
-
-
-def document(scene, path):
-    with open(scene.path(path)) as file:
-        return json.load(file)
-
-
 def same(ours, theirs, what):
     if isinstance(theirs, float) or isinstance(ours, float):
         close = numpy.isclose(ours, theirs, rtol=1e-4, atol=1e-6)
@@ -74,15 +64,15 @@ def test_the_folder_is_that_of_sim(scene):
     check(ended.code == 0, ended.err)
     starling.simulate(NODES, train, PROTOTYPE, out=scene.path("own"), evaluate=loss)
     for name in ("consensus.jsonl", "parameters.jsonl", "metrics-0.jsonl", "metrics-4.jsonl"):
-        same(lines(scene, f"own/{name}"), lines(scene, f"sim/{name}"), name)
-    same(document(scene, "own/summary.json"), document(scene, "sim/summary.json"), "summary")
+        same(*(read_lines(scene.path(run), name) for run in ("own", "sim")), name)
+    same(*(read_json(scene.path(run), "summary.json") for run in ("own", "sim")), "summary")
     for name in ("model.npy", "model-3.npy", "model-best.npy"):
         ours, theirs = (numpy.load(scene.path(f"{run}/{name}")) for run in ("own", "sim"))
         check(numpy.allclose(ours, theirs, atol=1e-6), f"{name}: {ours}, {theirs}")
     check(set(starling.load(scene.path("own"))) == {"x"}, "the model's tensors")
-    ran, theirs = document(scene, "own/run.json"), document(scene, "sim/run.json")
+    ran, theirs = (read_json(scene.path(run), "run.json") for run in ("own", "sim"))
     check(ran["outcome"] == "done" and ran["bytes_sent"] == theirs["bytes_sent"], ran)
-    config = document(scene, "own/config.json")
+    config = read_json(scene.path("own"), "config.json")
     check(config["rounds"] == ROUNDS and config["record"]["every"] == 5, config)
     ended = scene.call("check", scene.path("own/config.json"))
     check(ended.code == 0, ended.err)
@@ -92,29 +82,21 @@ def test_what_fails_says_so(scene):
     def wrong(x):
         raise ValueError("no such data")
 
-    refused_with = None
-    try:
-        starling.simulate(NODES, train, PROTOTYPE, out=scene.path("run"), evaluate=wrong)
-    except ValueError as error:
-        refused_with = str(error)
-    check(refused_with == "no such data", refused_with)
-    check(document(scene, "run/run.json")["outcome"] == "failed", "run.json")
-    refused(
-        lambda: starling.simulate(NODES, train, PROTOTYPE, out=scene.path("run")), "already holds"
-    )
-    refused(lambda: starling.simulate(NODES, train, PROTOTYPE, evaluate=loss), "out= say where")
+    def again(work=train, **more):
+        starling.simulate(NODES, work, PROTOTYPE, **more)
 
+    run = scene.path("run")
+    refused(lambda: again(out=run, evaluate=wrong), "no such data", kind=ValueError)
+    check(read_json(run, "run.json")["outcome"] == "failed", "run.json")
+    refused(lambda: again(out=run), "already holds")
+    refused(lambda: again(evaluate=loss), "out= say where")
 
-def test_joining_twice_is_no_one_run(scene):
     def twice(rank):
         train(rank)
         train(rank)
 
-    refused(
-        lambda: starling.simulate(NODES, twice, PROTOTYPE, out=scene.path("twice")),
-        "is the folder of one run",
-    )
+    refused(lambda: again(twice, out=scene.path("twice")), "is the folder of one run")
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

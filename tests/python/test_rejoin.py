@@ -6,7 +6,7 @@ from _torch import torch
 
 import numpy
 import starling
-from _models import EXPERIMENT, LAZY, backward, mix_by_hand, near, network, sgd, simulate
+from _models import LAZY, backward, flat, gossiping, mix_by_hand, near, network, sgd, simulate
 from _package import refused
 from _peers import Peers
 from _scene import check, run_tests
@@ -21,12 +21,9 @@ def frozen_network():
     return model
 
 
-def train(rank, change, optimizer_of=sgd):
+def train(rank, change):
     """A loop that calls change(model, optimizer, peer) before its step UNFREEZES."""
-    model = frozen_network()
-    optimizer = optimizer_of(model.parameters())
-    peer = starling.join(None, model)
-    peer.attach(optimizer)
+    model, optimizer, peer = gossiping(rank, model=frozen_network())
     for step in range(STEPS):
         if step == UNFREEZES:
             optimizer = change(model, optimizer, peer) or optimizer
@@ -71,10 +68,6 @@ def by_hand():
             optimizer.step()
     mix()
     return models
-
-
-def flat(model):
-    return torch.cat([p.detach().reshape(-1) for p in model.parameters()])
 
 
 def test_a_layer_that_is_unfrozen(scene):
@@ -240,5 +233,4 @@ def test_peers_that_were_lost(scene):
 
 
 if __name__ == "__main__":
-    check(EXPERIMENT["topology"]["nodes"] == 2, EXPERIMENT)
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

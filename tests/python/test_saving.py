@@ -444,4 +444,4 @@ def test_masters_are_those_of_the_module(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -9,9 +9,9 @@ import _package  # noqa: F401
 from _torch import torch
 
 import starling
-from _models import BLOCKING, EXPERIMENT, LAZY, STEPS, TWO
-from _models import backward, by_hand, flat, flat_of, gossiping, near, network, sgd, simulate
-from _models import train
+from _models import BLOCKING, EXPERIMENT, FORMS, LAZY, OVERLAPPED, STEPS, TWO
+from _models import as_by_hand, backward, by_hand, flat, flat_of, gossiping, loop, near, network
+from _models import sgd, simulate, take_steps, train
 from _package import refused
 from _peers import Peers
 from _scene import check, run_tests
@@ -19,10 +19,8 @@ from torch import nn
 
 
 def test_compiled_modules(scene):
-    expected = by_hand(True, LAZY)
     for compiled in (torch.jit.script, lambda m: torch.jit.trace(m, torch.randn(8, 5))):
-        for (model, _), x in zip(simulate(lambda r: train(r, compiled(network()))), expected):
-            near(flat(model), x)
+        as_by_hand(lambda rank: train(rank, compiled(network())), OVERLAPPED)
 
 
 def test_copies_and_files_do_not_gossip(scene):
@@ -54,10 +52,7 @@ def test_a_list_of_parameters(scene):
         optimizer = sgd(model.parameters())
         peer = starling.join(None, list(model.parameters()))
         peer.attach(optimizer)
-        for step in range(STEPS):
-            optimizer.zero_grad()
-            backward(model, rank, step)
-            optimizer.step()
+        take_steps(model, optimizer, rank)
         average = peer.average()
         peer.leave()
         check([tuple(a.shape) for a in average] == [(4, 5), (4,), (3, 4), (3,)], average)
@@ -77,12 +72,7 @@ def test_a_second_peer_of_one_model(scene):
     def session(rank):
         peer = starling.join(None, model)
         peer.attach(optimizer)
-        for step in range(3):
-            backward(model, rank, step)
-            optimizer.step()
-        peer.end()
-        peer.leave()
-        return peer.round
+        return loop(model, optimizer, peer, rank, 3)[1].round
 
     rounds = [starling.simulate(1, session, one)[0] for _ in range(2)]
     check(rounds == [4, 4], rounds)
@@ -244,10 +234,9 @@ def test_two_optimizers(scene):
         peer.attach(optimizers[0])
         refused(lambda: peer.attach(optimizers[1]), "several optimizers", "peer.mix()")
         peer.leave()
-        return flat(model)
+        return model, peer
 
-    for found, x in zip(simulate(work, BLOCKING), by_hand(False, 0.5)):
-        near(found, x)
+    as_by_hand(work, FORMS[1:])
 
 
 def test_shared_memory_in_an_exchange_of_processes(scene):
@@ -265,4 +254,4 @@ def test_shared_memory_in_an_exchange_of_processes(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -87,6 +87,7 @@ TENSORS = {
     "huge": lambda: torch.tensor([2**63 - 1, -(2**63)]),
     "uninitialized": lambda: nn.UninitializedBuffer(),
 }
+TAKEN = ("complex", "overlapping", "expanded", "empty", "scalar", "double", "half", "bits")
 
 
 def run(make, steps=2):
@@ -129,12 +130,10 @@ def test_strange_tensors(scene):
                 continue
             said = run(lambda: Odd(put))
             check(said is None or "strange" in said, f"{kind} {name}: {said}")
+            check(said is None or kind != "buffer" or name not in TAKEN, f"{name}: {said}")
 
 
-def test_what_is_taken(scene):
-    for name in ("complex", "overlapping", "expanded", "empty", "scalar", "double", "half", "bits"):
-        said = run(lambda: Odd(buffer(TENSORS[name])))
-        check(said is None, f"{name}: {said}")
+def test_layers_that_are_wrapped(scene):
     for wrap in (
         torch.nn.utils.weight_norm,
         torch.nn.utils.spectral_norm,
@@ -164,49 +163,13 @@ def test_modules_that_raise(scene):
     refused(lambda: work(Stated(5, 3), lambda peer: peer.average()), "state_dict()", "no state")
 
 
-class Interface:
-    """An array by some interface."""
-
-    def __init__(self, **attributes):
-        self.__dict__.update(attributes)
-
-
 def test_strange_arrays(scene):
-    class Dlpack:
-        def __dlpack_device__(self):
-            return 1, 0
-
-        def __dlpack__(self, **_):
-            raise BufferError("not today")
-
-    x = numpy.ones(4, "f4")
-    read_only = x.copy()
-    read_only.flags.writeable = False
-    values = [
-        *(
-            None,
-            3,
-            2.5,
-            "text",
-            b"bytes",
-            bytearray(16),
-            object(),
-            {},
-            set(),
-            len,
-            [],
-            [[]],
-            [x, None],
-        ),
-        *(x[::2], x[::-1], read_only, x.astype("f8"), x.astype(">f4"), x.astype("c8"), x[:0]),
-        *(numpy.array("a"), numpy.array([None]), numpy.zeros(2, [("a", "f4")]), numpy.ma.array(x)),
-        *(numpy.datetime64("now"), memoryview(x), memoryview(b"abcd"), Dlpack(), [Dlpack()]),
-        *(Interface(__dlpack__=3), Interface(__cuda_array_interface__={"data": 3})),
+    """test_arguments.py has others than torch's."""
+    for value in (
         *(torch.ones(2, 2).t()[:1], torch.ones(3).to_sparse(), torch.ones(3, device="meta")),
         *(torch.ones(3).double(), torch.ones(0), nn.Parameter(torch.ones(3)), refusing()),
-        *(torch.nn.Identity(), torch.nn.ReLU(), torch.nn.Linear, x.tolist(), (x, x), [x, x[:0]]),
-    ]
-    for value in values:
+        *(torch.nn.Identity(), torch.nn.ReLU(), torch.nn.Linear),
+    ):
 
         def work(rank):
             with starling.join(None, value) as peer:
@@ -236,11 +199,7 @@ def test_strange_states(scene):
         {**state, "masters": {"weight": good}},
         {**state, "masters": {"weight": 3, "bias": 4}},
         {**state, "masters": {**state["masters"], "weight": good[:1]}},
-        {**state, "session": None},
-        {**state, "session": b""},
-        {**state, "session": state["session"][:-1]},
         {**state, "session": state["session"].float()},
-        {**state, "session": object()},
     ):
 
         def work(rank):
@@ -273,4 +232,4 @@ def test_where_a_peer_stands(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

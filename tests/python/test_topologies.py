@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""Topologies from graphs of networkx and from matrices, against what numpy says of them."""
+"""Topologies and spectra: of dicts, texts and files, of graphs of networkx and of matrices, against
+what numpy says of them."""
+import json
+
 import _package  # noqa: F401
 import numpy
 
 import starling
 from _package import refused
 from _scene import check, run_tests
+from starling import _join, _topology
 
 try:
     import networkx
@@ -16,6 +20,8 @@ try:
 except ImportError:
     torch = None
 
+RING = {"nodes": 8, "family": "ring", "weights": "metropolis"}
+ONE_PEER = {"nodes": 8, "family": "one-peer-exponential"}
 THIRDS = numpy.full((3, 3), 1 / 3)
 ABSENT = None if networkx else "networkx is absent"
 
@@ -29,6 +35,36 @@ def metropolis(adjacency):
     degree = adjacency.sum(axis=1)
     w = adjacency / (1 + numpy.maximum.outer(degree, degree))
     return w + numpy.diag(1 - w.sum(axis=1))
+
+
+def test_dict_text_and_file(scene):
+    """A byte order mark and CR LF, as Windows has them, change neither a topology nor what join()
+    knows of its experiment."""
+    expected = (numpy.eye(8) + numpy.roll(numpy.eye(8), 1, 0) + numpy.roll(numpy.eye(8), 1, 1)) / 3
+    choco, paths = {"topology": RING, "algorithm": "choco-sgd"}, []
+    for name, value in (("ring.json", RING), ("choco.json", choco)):
+        text = json.dumps(value, indent=1).replace("\n", "\r\n")
+        paths.append(scene.write(name, b"\xef\xbb\xbf" + text.encode()))
+    for spec in (RING, json.dumps(RING), paths[0]):
+        hold(spec, starling.topology(spec), expected)
+    check(_join._read(paths[1])[1] == choco, _join._read(paths[1]))
+    error = refused(lambda: starling.topology({"nodes": 8, "family": "rung"}), "rung", "ring")
+    check(error.code == "SL_EINVAL" and error.edge is None and error.round is None, vars(error))
+    refused(lambda: starling.topology(scene.path("none.json")), "none.json")
+
+
+def test_schedules_and_spectra(scene):
+    schedule = starling.topology(ONE_PEER)
+    check(schedule.period == 3 and len(schedule.matrices) == 3, schedule.period)
+    product = numpy.linalg.multi_dot(schedule.matrices[::-1])
+    check(numpy.abs(product - 1 / 8).max() < 1e-12, product)
+    refused(lambda: schedule.matrix, "3 matrices", ".matrices")
+    expected, found = 1 / 3 + 2 / 3 * numpy.cos(2 * numpy.pi / 8), starling.spectrum(RING)
+    check(abs(found.rho - expected) < 1e-7 and abs(found.gap + found.rho - 1) < 1e-12, found)
+    others = {"nodes": 8, "family": "de-bruijn"}, {"nodes": 9, "family": "star"}
+    for spec in (RING, ONE_PEER, *others):
+        computed, by_numpy = starling.spectrum(spec), _topology._by_numpy(starling.topology(spec))
+        check(abs(computed.rho - by_numpy.rho) < 1e-4, f"{spec}: {computed} {by_numpy}")
 
 
 def test_numbers_and_arrays_of_numpy_stand_in_dicts(scene):
@@ -146,4 +182,4 @@ def test_what_is_no_topology_is_told(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -10,9 +10,9 @@ from _torch import torch
 
 import starling
 from _loops import Scaler
-from _models import BLOCKING, EXPERIMENT, FORMS, LAZY, STEPS, TWO
-from _models import backward, batch, by_hand, flat, flat_of, gossiping, near, network, simulate
-from _models import train
+from _models import BLOCKING, EXPERIMENT, OVERLAPPED, STEPS, TWO
+from _models import as_by_hand, backward, batch, flat, gossiping, near, network, sgd, simulate
+from _models import take_steps, train
 from _package import refused
 from _scene import check, run_tests
 from starling import _module
@@ -25,13 +25,8 @@ OPTIMIZERS = {
 
 
 def test_both_forms_equal_loops_by_hand(scene):
-    for experiment, form in FORMS:
-        for make in OPTIMIZERS.values():
-            expected = by_hand(*form, make=make)
-            results = simulate(lambda rank: train(rank, make=make), experiment)
-            for (model, peer), x in zip(results, expected):
-                near(flat(model), x)
-                check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
+    for make in OPTIMIZERS.values():
+        as_by_hand(lambda rank: train(rank, make=make), make=make)
 
 
 def test_every_algorithm_works_as_on_arrays(scene):
@@ -73,7 +68,7 @@ def test_same_start_is_the_default(scene):
 def test_schedulers(scene):
     def work(rank, early):
         model = network()
-        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        optimizer = sgd(model.parameters())
         make = lambda: torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5)  # noqa: E731
         scheduler = make() if early else None
         peer = starling.join(None, model)
@@ -102,23 +97,19 @@ def test_schedulers(scene):
 
 
 def test_a_scaler_that_skips_a_step(scene):
-    for experiment, form in FORMS:
+    def work(rank):
+        scaler = Scaler((0, 3) if rank == 0 else ())
+        model, optimizer, peer = gossiping(rank, scaler=scaler)
+        for step in range(STEPS):
+            optimizer.zero_grad()
+            backward(model, rank, step)
+            scaler.step(optimizer)
+            check(scaler.update() == "updated", "update() lost its result")
+        peer.end()
+        peer.leave()
+        return model, peer
 
-        def work(rank):
-            scaler = Scaler((0, 3) if rank == 0 else ())
-            model, optimizer, peer = gossiping(rank, scaler=scaler)
-            for step in range(STEPS):
-                optimizer.zero_grad()
-                backward(model, rank, step)
-                scaler.step(optimizer)
-                check(scaler.update() == "updated", "update() lost its result")
-            peer.end()
-            peer.leave()
-            check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
-            return flat(model)
-
-        for found, x in zip(simulate(work, experiment), by_hand(*form, skips={(0, 0), (0, 3)})):
-            near(found, x)
+    as_by_hand(work, skips={(0, 0), (0, 3)})
 
 
 def test_torchs_own_scaler(scene):
@@ -134,10 +125,9 @@ def test_torchs_own_scaler(scene):
             scaler.update()
         peer.end()
         peer.leave()
-        return flat(model)
+        return model, peer
 
-    for found, x in zip(simulate(work), by_hand(True, LAZY)):
-        near(found, x)
+    as_by_hand(work, OVERLAPPED)
 
 
 def accumulated(model, rank, step):
@@ -152,12 +142,7 @@ def clipped(model, rank, step):
 
 def test_accumulation_and_clipping(scene):
     for compute in (accumulated, clipped):
-        for experiment, form in FORMS:
-            expected = by_hand(*form, compute=compute)
-            results = simulate(lambda rank: train(rank, compute=compute), experiment)
-            for (model, peer), x in zip(results, expected):
-                near(flat(model), x)
-                check(peer.round == STEPS + (experiment is EXPERIMENT), peer.round)
+        as_by_hand(lambda rank: train(rank, compute=compute), compute=compute)
 
 
 class Tied(nn.Module):
@@ -195,9 +180,7 @@ def test_frozen_parameters(scene):
         model[0].weight.requires_grad_(False)
         model, optimizer, peer = gossiping(rank, model=model)
         before = model[0].weight.clone()
-        for step in range(3):
-            backward(model, rank, step)
-            optimizer.step()
+        take_steps(model, optimizer, rank, 3)
         near(model[0].weight, before, 0)
         near(peer.average()["0.weight"], before, 0)
         model[0].weight.requires_grad_(True)
@@ -218,9 +201,7 @@ def test_parameter_groups(scene):
         peer = starling.join(None, model)
         peer.attach(optimizer)
         before = model[2].weight.clone(), model[0].weight.clone()
-        for step in range(2):
-            backward(model, rank, step)
-            optimizer.step()
+        take_steps(model, optimizer, rank, 2)
         near(model[2].weight, before[0], 1e-6)
         check((model[0].weight - before[1]).abs().max() > 1e-3, "no step")
         optimizer.add_param_group({"params": [nn.Parameter(torch.zeros(2, 9))]})
@@ -236,9 +217,7 @@ def test_state_dicts(scene):
         plain = adam(network().parameters())
         model, optimizer, peer = gossiping(rank, adam)
         keys = set(plain.state_dict())
-        for step in range(2):
-            backward(model, rank, step)
-            optimizer.step()
+        take_steps(model, optimizer, rank, 2)
         saved = copy.deepcopy(optimizer.state_dict())
         check(set(saved) == keys, set(saved))
         optimizer.load_state_dict(saved)
@@ -252,14 +231,7 @@ def test_state_dicts(scene):
         near(flat(again), flat(model), 0)
         near(flat(copy.deepcopy(model)), flat(model), 0)
         plain.load_state_dict(saved)
-        # Whatever is loaded, between exchanges or in one, is what is trained on.
-        for seed in (5, 6):
-            model.load_state_dict(network(seed=seed).state_dict())
-            backward(model, rank, seed)
-            optimizer.step()
-            peer.end() if seed == 5 else None
-        model.load_state_dict(network(seed=6).state_dict())
-        near(flat_of(peer.average()), flat(network(seed=6)), 0.2)
+        # test_numbers.py loads models between exchanges, and in one.
         peer.leave()
 
     simulate(work)
@@ -295,15 +267,13 @@ def test_parameters_that_keep_their_memory(scene):
     """As on a GPU: they are copied to the vector and back."""
     before, _module.stays = _module.stays, lambda parameter, vector: True
     try:
-        for experiment, form in FORMS:
 
-            def work(rank):
-                model, peer = train(rank)
-                check(peer._vector._parameters[0]._copy is not None, "not copied")
-                return flat(model)
+        def work(rank):
+            model, peer = train(rank)
+            check(peer._vector._parameters[0]._copy is not None, "not copied")
+            return model, peer
 
-            for found, x in zip(simulate(work, experiment), by_hand(*form)):
-                near(found, x)
+        as_by_hand(work)
         test_batch_norm_buffers_are_averaged_for_evaluation_only(scene)
         test_frozen_parameters(scene)
         test_tied_parameters(scene)
@@ -317,9 +287,7 @@ def test_batch_norm_buffers_are_averaged_for_evaluation_only(scene):
         torch.manual_seed(0)
         model = nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.Linear(4, 3))
         model, optimizer, peer = gossiping(rank, model=model)
-        for step in range(3):
-            backward(model, rank, step)
-            optimizer.step()
+        take_steps(model, optimizer, rank, 3)
         own = model[1].running_mean.clone()
         average = peer.average()
         near(model[1].running_mean, own, 0)
@@ -379,4 +347,4 @@ def test_not_a_number_in_a_parameter(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -129,4 +129,4 @@ def test_every_public_name_has_type_hints(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

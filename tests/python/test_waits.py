@@ -90,4 +90,4 @@ def test_processes_of_a_group(scene):
 
 
 if __name__ == "__main__":
-    run_tests([value for name, value in list(globals().items()) if name.startswith("test_")])
+    run_tests()

@@ -119,21 +119,19 @@ def metropolis(nodes, edges):
     return w + np.diag(1 - w.sum(axis=1))
 
 
-def push_sum(nodes, edges):
-    w = np.eye(nodes)
-    for i, j in edges:
-        w[j, i] = 1
-    return w / w.sum(axis=0)
+def evenly(axis):
+    """Columns that split evenly (0), or rows (1)."""
+
+    def weights(nodes, edges):
+        w = np.eye(nodes)
+        for i, j in edges:
+            w[j, i] = 1
+        return w / w.sum(axis=axis, keepdims=True)
+
+    return weights
 
 
-def uniform(nodes, edges):
-    w = np.eye(nodes)
-    for i, j in edges:
-        w[j, i] = 1
-    return w / w.sum(axis=1, keepdims=True)
-
-
-SCHEMES = {"metropolis": metropolis, "push-sum": push_sum, "uniform": uniform}
+SCHEMES = {"metropolis": metropolis, "push-sum": evenly(0), "uniform": evenly(1)}
 
 
 def sums_to_1(ws, axis):

@@ -14,7 +14,7 @@ import numpy as np
 from drawn import philox_words
 
 PARTNER = 13  # the purpose of random numbers that choose one
-ARRIVES, ENDS, GOES_ON = range(3)
+ARRIVES, ENDS = range(2)
 
 
 class Steps:

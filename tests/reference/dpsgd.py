@@ -1,18 +1,8 @@
-"""D-PSGD once more, in float64 numpy, written from the papers and from docs only: it shares no code
-with Starling.
+"""Graphs, learning rates and problems of the reference (algorithms.py), in float64 numpy; they
+share no code with Starling.
 
-The graphs, rates and problems are those of algorithms.py, too, which is held against train().
-
-x_i: node i's model; f_i(x) = 1/2 |A_i x - b_i|^2 its loss, g_i its gradient; W_ij the weight that i
-gives j; rate_r the learning
-rate of round r = 1, 2, ...
-
-    direction (PyTorch's SGD):  g += decay x;  m = momentum m + g;  direction = nesterov ? g +
-    momentum m : m
-    adapt-then-combine:         u_i = x_i - rate direction_i(x_i);  x_i <- sum_j W_ij u_j
-    combine-while-adapt:        x_i <- sum_j W_ij x_j - rate direction_i(old x_i)
-
-Lian et al., "Can Decentralized Algorithms Outperform Centralized Algorithms?", NeurIPS 2017.
+f_i(x) = 1/2 |A_i x - b_i|^2 is node i's loss; W_ij the weight that i gives j; rounds are counted
+from 1.
 """
 import math
 
@@ -73,10 +63,7 @@ TORUS_3X3 = [
 ]
 
 
-ADAPT_FIRST, WHILE_ADAPTING = "adapt-then-combine", "combine-while-adapt"
-
-
-# ---- the algorithm ----
+# ---- the learning rate ----
 
 
 def learning_rate(optimizer, r):
@@ -89,23 +76,6 @@ def learning_rate(optimizer, r):
         low = schedule["minimum"]
         return rate * (low + (1 - low) * 0.5 * (1 + math.cos(math.pi * (r - 1) / ROUNDS)))
     return rate
-
-
-def train(slots, variant, optimizer, a, b, x0):
-    """Models (n, d) after each round of 0..ROUNDS."""
-    momentum, decay = optimizer.get("momentum", 0), optimizer.get("weight_decay", 0)
-    x, m = x0.copy(), np.zeros_like(x0)
-    history = [x.copy()]
-    for r in range(1, ROUNDS + 1):
-        w = slots[(r - 1) % len(slots)]
-        g = np.einsum("imd,im->id", a, np.einsum("imd,id->im", a, x) - b) + decay * x
-        m = momentum * m + g
-        update = learning_rate(optimizer, r) * (
-            g + momentum * m if optimizer.get("nesterov") else m
-        )
-        x = w @ (x - update) if variant == ADAPT_FIRST else w @ x - update
-        history.append(x.copy())
-    return history
 
 
 # ---- the problem ----

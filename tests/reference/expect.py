@@ -82,13 +82,24 @@ def last(simulate, graph, settings, rate, problem, rounds):
     return simulate(graph, settings, {"learning_rate": rate}, problem, rounds, [rounds])[rounds]
 
 
+def optimum(problem):
+    return algorithms.Quadratic(*problem[:2]).optimum()
+
+
+def far(simulate, settings, rate, problem, rounds, graph=None, **optimizer):
+    """How far from the optimum the last models are, on a ring if nothing else is said."""
+    optimizer["learning_rate"] = rate
+    models = simulate(graph or ring(8), settings, optimizer, problem, rounds, [rounds])[rounds]
+    return distance(models, optimum(problem))
+
+
 # ---- gossip ----
 
 
 def naive_floor(simulate):
     graph = ring(8)
     problem = dpsgd.problem(8, 12, 10, True, seed=7)
-    best = algorithms.Quadratic(*problem[:2]).optimum()
+    best = optimum(problem)
     for what, compressor in (
         ("top-k", {"name": "top-k", "k": 5}),
         ("qsgd", {"name": "qsgd", "levels": 8, "bucket": 10}),
@@ -105,12 +116,11 @@ def naive_floor(simulate):
             apart[1] > 0.7 * apart[0],
             f"{apart[0]:.2g} from the optimum, {apart[1]:.2g} at a tenth of the rate",
         )
-    far, near = (
-        distance(last(simulate, graph, {"name": "d-psgd"}, rate, problem, round(400 / rate)), best)
-        for rate in (0.2, 0.02)
+    away, near = (
+        far(simulate, {"name": "d-psgd"}, rate, problem, round(400 / rate)) for rate in (0.2, 0.02)
     )
-    yield "D-PSGD's floor falls with the learning rate", near < 0.2 * far, (
-        f"{far:.2g} from the optimum, {near:.2g} at a tenth of the rate"
+    yield "D-PSGD's floor falls with the learning rate", near < 0.2 * away, (
+        f"{away:.2g} from the optimum, {near:.2g} at a tenth of the rate"
     )
 
 
@@ -178,91 +188,60 @@ def loss(a, b, x):
     return 0.5 * ((a @ x - b) ** 2).sum(axis=1).mean()
 
 
-def push_sum(simulate):
-    graph = digraph()
-    problem = vectors(7, 50, seed=5)
-    mean = problem[2].mean(axis=0)
-    seen = distance(last(simulate, graph, {"name": "sgp"}, 0, problem, 200), mean)
-    name = "push-sum reaches the true average on a directed graph"
-    yield name, seen < 1e-5, f"{seen:.2g} from it"
-
-
-def one_peer(simulate):
-    for m in (1, 2, 3, 4, 5):
-        n = 2**m
-        problem = vectors(n, 50, seed=m)
-        for name in ("d-psgd", "sgp"):
-            models = last(simulate, exponential(n), {"name": name}, 0, problem, m)
-            seen = distance(models, problem[2].mean(axis=0))
-            what = f"one-peer exponential, {n} nodes: {name} averages exactly in {m} rounds"
-            yield what, seen < 1e-5, f"{seen:.2g} from the average"
-
-
 # ---- data that differs between nodes ----
 
 
+UNEVEN = dpsgd.problem(8, 12, 10, False, seed=11)
+
+
 def heterogeneous(simulate):
-    graph = ring(8)
-    problem = dpsgd.problem(8, 12, 10, False, seed=11)
-    best = algorithms.Quadratic(*problem[:2]).optimum()
-
-    def error(name, rate):
-        return distance(last(simulate, graph, {"name": name}, rate, problem, 4000), best)
-
-    floors = [error("d-psgd", rate) for rate in (0.1, 0.05)]
+    d_psgd, d2 = {"name": "d-psgd"}, {"name": "exact-diffusion", "matrix": "plain"}
+    floors = [far(simulate, d_psgd, rate, UNEVEN, 4000) for rate in (0.1, 0.05)]
     yield (
         "D-PSGD stops at a floor, proportional to the learning rate",
         floors[0] > 0.05 and 1.7 < floors[0] / floors[1] < 2.3,
         f"{floors[0]:.3g} from the optimum, {floors[1]:.3g} at half the rate",
     )
-    for name in ("gradient-tracking", "exact-diffusion"):
-        seen = error(name, 0.1)
-        yield f"{name} reaches the optimum", seen < 1e-4 and seen < 1e-3 * floors[
-            0
-        ], f"{seen:.2g} from it"
-
-
-def uneven(simulate, settings, optimizer, rounds=3000, graph=None):
-    """Models on the ring's problem of heterogeneous(), and the optimum."""
-    problem = dpsgd.problem(8, 12, 10, False, seed=11)
-    models = simulate(graph or ring(8), settings, optimizer, problem, rounds, [rounds])
-    return models[rounds], algorithms.Quadratic(*problem[:2]).optimum()
+    for what, settings, graph in (
+        ("gradient-tracking", {"name": "gradient-tracking"}, ring(8)),
+        ("exact-diffusion", {"name": "exact-diffusion"}, ring(8)),
+        ("D2", d2, lazy_ring()),
+    ):
+        seen = far(simulate, settings, 0.1, UNEVEN, 4000, graph)
+        holds = seen < 1e-4 and seen < 1e-3 * floors[0]
+        yield f"{what} reaches the optimum", holds, f"{seen:.2g} from it"
 
 
 def momentum_of_their_own(simulate):
     """With the momentum of each node's own data, uneven models are held apart; quasi-global
     momentum and DecentLaM end where D-PSGD does without any."""
-    plain, best = uneven(simulate, {"name": "d-psgd"}, {"learning_rate": 0.02})
-    local, _ = uneven(simulate, {"name": "d-psgd"}, {"learning_rate": 0.02, "momentum": 0.9})
-    quasi, _ = uneven(simulate, {"name": "qgm"}, {"learning_rate": 0.02})
-    lam, _ = uneven(simulate, {"name": "decentlam"}, {"learning_rate": 0.02})
+
+    def end(name, **optimizer):
+        optimizer["learning_rate"] = 0.02
+        return simulate(ring(8), {"name": name}, optimizer, UNEVEN, 3000, [3000])[3000]
+
+    plain, local, quasi = end("d-psgd"), end("d-psgd", momentum=0.9), end("qgm")
     spread, wide, narrow = (distance(x) for x in (plain, local, quasi))
     yield (
         "qgm keeps models as close as D-PSGD without momentum, local momentum does not",
         narrow < 1.5 * spread and wide > 5 * spread,
         f"apart by {spread:.2g}, with local momentum {wide:.2g}, qgm {narrow:.2g}",
     )
-    seen = abs(lam - plain).max()
+    seen = abs(end("decentlam") - plain).max()
     yield "decentlam ends where D-PSGD without momentum does", seen < 1e-4, f"{seen:.2g} from it"
-    d2 = {"name": "exact-diffusion", "matrix": "plain"}
-    models, best = uneven(simulate, d2, {"learning_rate": 0.1}, graph=lazy_ring())
-    seen = distance(models, best)
-    yield "D2 reaches the optimum", seen < 1e-4, f"{seen:.2g} from it"
 
 
 def exact_when_compressed(simulate):
     """BEER and LEAD reach the optimum on uneven data, where CHOCO stops at a floor."""
-    rate, top5 = {"learning_rate": 0.1}, {"name": "top-k", "k": 5}
+    top5 = {"name": "top-k", "k": 5}
     choco = {"name": "choco-sgd", "consensus_step": 0.2, "compressor": top5}
-    models, best = uneven(simulate, choco, rate)
-    floor = distance(models, best)
+    floor = far(simulate, choco, 0.1, UNEVEN, 3000)
     for what, settings in {
         "beer with top-k": {**choco, "name": "beer"},
         "beer with signs": {**choco, "name": "beer", "compressor": "scaled-sign"},
         "lead with qsgd": {"name": "lead", "compressor": {"name": "qsgd", "levels": 15}},
     }.items():
-        models, _ = uneven(simulate, settings, rate, 4000)
-        seen = distance(models, best)
+        seen = far(simulate, settings, 0.1, UNEVEN, 4000)
         yield f"{what} reaches the optimum", seen < 2e-3 * floor, (
             f"{seen:.2g} from it, choco-sgd {floor:.2g}"
         )
@@ -290,34 +269,26 @@ def faulty_neighbour(simulate):
 def squeezed_floors(simulate):
     """Compressed C-SGD: without error feedback no smaller learning rate lowers the floor."""
     top = {"name": "parameter-server", "compressor": {"name": "top-k", "k": 2}}
+    bare = {**top, "error_feedback": False}
     problem = dpsgd.problem(8, 12, 10, True, seed=11)
-    best = algorithms.Quadratic(*problem[:2]).optimum()
-    ways = {
-        "with feedback": top,
-        "without": {**top, "error_feedback": False},
-        "both ways, without": {**top, "error_feedback": False, "directions": "both"},
-    }
-    for what, settings in ways.items():
-        floors = []
-        for rate, rounds in ((0.1, 300), (0.02, 1500)):
-            floors.append(distance(last(simulate, ring(8), settings, rate, problem, rounds), best))
-        falls = floors[1] < 0.4 * floors[0]
+    # settings, momentum, rates with their rounds; of a floor that stays, its least share and size
+    through_a_server, local = ((0.1, 300), (0.02, 1500)), ((0.02, 1000), (0.004, 5000))
+    for what, settings, momentum, ways, least in (
+        ("top-k through a server, with feedback", top, 0, through_a_server, None),
+        ("top-k through a server, without", bare, 0, through_a_server, (0.7, 0.1)),
+        ("both ways", {**bare, "directions": "both"}, 0, through_a_server, (0.7, 0.1)),
+        ("gmc", {**top, "name": "gmc"}, 0.9, local, None),
+        ("dgc", {**top, "name": "dgc"}, 0.9, local, (0.5, 0.03)),
+        ("gtop-k", {**top, "name": "gtop-k"}, 0, local, (0.5, 0.03)),
+    ):
+        floors = [
+            far(simulate, settings, rate, problem, rounds, momentum=momentum)
+            for rate, rounds in ways
+        ]
+        share = floors[1] / floors[0]
         yield (
-            f"top-k through a server, {what}: its floor {'falls' if settings is top else 'stays'}",
-            falls if settings is top else floors[1] > 0.7 * floors[0] and floors[1] > 0.1,
-            f"{floors[0]:.2g} from the optimum, {floors[1]:.2g} at a fifth of the rate",
-        )
-    for name, momentum in (("gmc", 0.9), ("dgc", 0.9), ("gtop-k", 0)):
-        floors = []
-        for rate, rounds in ((0.02, 1000), (0.004, 5000)):
-            settings, optimizer = {**top, "name": name}, {"learning_rate": rate}
-            optimizer["momentum"] = momentum
-            models = simulate(ring(8), settings, optimizer, problem, rounds, [rounds])
-            floors.append(distance(models[rounds], best))
-        falls = floors[1] < 0.4 * floors[0]
-        yield (
-            f"{name}'s floor {'falls' if name == 'gmc' else 'stays'}",
-            falls if name == "gmc" else floors[1] > 0.5 * floors[0] and floors[1] > 0.03,
+            f"{what}: its floor {'stays' if least else 'falls'}",
+            share > least[0] and floors[1] > least[1] if least else share < 0.4,
             f"{floors[0]:.2g} from the optimum, {floors[1]:.2g} at a fifth of the rate",
         )
     for settings in (
@@ -328,7 +299,7 @@ def squeezed_floors(simulate):
         {"name": "laq"},
         {"name": "diana", "alpha": 0.3, "compressor": {"name": "qsgd", "levels": 4, "bucket": 10}},
     ):
-        seen = distance(last(simulate, ring(8), settings, 0.1, problem, 2000), best)
+        seen = far(simulate, settings, 0.1, problem, 2000)
         yield f"{settings['name']} reaches the optimum", seen < 1e-4, f"{seen:.2g} from it"
 
 
@@ -341,7 +312,7 @@ def votes(simulate):
         settings = {"name": "sign-vote", **more}
         return last(simulate, ring(8), settings, rate, (a, b, problem[2]), rounds)
 
-    best = algorithms.Quadratic(*problem[:2]).optimum()
+    best = optimum(problem)
     floors = [distance(run(*problem[:2], 0.05 / k, 200 * k), best) for k in (1, 10)]
     yield (
         "sign-vote on uneven data: its floor stays",
@@ -360,6 +331,6 @@ def votes(simulate):
 
 CHECKS = [
     *(squeezed_floors, votes),
-    *(naive_floor, choco_gossip, variance, push_sum, one_peer, heterogeneous),
+    *(naive_floor, choco_gossip, variance, heterogeneous),
     *(momentum_of_their_own, exact_when_compressed, faulty_neighbour),
 ]

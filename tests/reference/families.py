@@ -9,6 +9,7 @@ import functools
 import itertools
 import math
 
+import dpsgd
 import numpy as np
 
 # ---- random numbers ----
@@ -57,15 +58,8 @@ class Stream:
 
 
 def metropolis(n, edges):
-    pairs = {frozenset(edge) for edge in edges}
-    w = np.zeros((n, n))
-    degree = np.zeros(n)
-    for pair in pairs:
-        for i in pair:
-            degree[i] += 1
-    for i, j in map(tuple, pairs):
-        w[i, j] = w[j, i] = 1 / (1 + max(degree[i], degree[j]))
-    return w + np.diag(1 - w.sum(axis=1))
+    """Of edges that may be listed both ways."""
+    return dpsgd.metropolis(n, list(map(tuple, {frozenset(edge) for edge in edges})))
 
 
 def uniform(n, sends):
@@ -321,13 +315,7 @@ def u_equistatic(n, degree, seed=1):
 
 
 def hyper_cuboid(n, sides=None):
-    if sides is None:
-        sides, rest = [], n
-        for p in range(2, n + 1):
-            while rest % p == 0:
-                sides.append(p)
-                rest //= p
-    slots = []
+    sides, slots = sides or prime_factors(n), []
     for d in reversed(range(len(sides))):
         factors = [np.full((s, s), 1 / s) if k == d else np.eye(s) for k, s in enumerate(sides)]
         slots.append(functools.reduce(np.kron, factors))

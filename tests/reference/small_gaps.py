@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Both gaps of Metropolis matrices of graphs that mix slowly, by numpy from the edges alone: writes
-small_gaps.h beside this file.
+"""Both gaps of Metropolis matrices of irregular graphs, and of some that mix slowly, by numpy from
+the edges alone: writes small_gaps.h beside this file.
 
 Nothing of Starling's is used: graphs are built from their definitions, and the gaps are eigenvalues
 of I - W and I + W, summed up edge by edge, so that
 LAPACK's absolute error of about 1e-15 is their error too.
 """
+import json
 import os
 
 import numpy
@@ -29,7 +30,16 @@ def grid(rows, columns):
     ]
 
 
+def listed(nodes, edges):
+    """The topology file of any edges, and what it has."""
+    return json.dumps({"nodes": nodes, "edges": edges}), (nodes, edges)
+
+
+STAR = [(5, 7), (7, 9), (9, 6), (6, 8), (8, 5)]
+PETERSEN = [(i, (i + 1) % 5) for i in range(5)] + STAR + [(i, i + 5) for i in range(5)]
+BULL = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 4)]
 CASES = {
+    **dict([listed(5, BULL), listed(10, PETERSEN)]),
     '{"nodes": 2500, "family": "k-ary-tree", "arity": 3}': (2500, tree(2500, 3)),
     '{"nodes": 2200, "family": "lollipop", "clique": 60}': (
         2200,
@@ -67,11 +77,9 @@ def main():
             "static const struct {\n    const char *json;\n    double gap_lambda2, gap_lambda_n;\n}"
             " small_gaps[] = {\n"
         )
-        for json, (nodes, edges) in CASES.items():
+        for text, (nodes, edges) in CASES.items():
             upper, lower = gaps(nodes, edges)
-            out.write(
-                '    {"' + json.replace('"', '\\"') + f'", {float(upper)!r}, {float(lower)!r}}},\n'
-            )
+            out.write(f"    {{{json.dumps(text)}, {float(upper)!r}, {float(lower)!r}}},\n")
         out.write("};\n")
 
 

@@ -1,6 +1,5 @@
 /* test_topology.c - files, schedules, weights that are listed, the window, and what each mistake is
  * told; test_families.c has the families. */
-#include "../reference/spectral.h"
 #include "starling/analysis.h"
 #include "starling/rng.h"
 #include "topologies.h"
@@ -13,21 +12,7 @@ static sl_topology_report analyse(const char *json) {
     return report;
 }
 
-static void expect_spectrum(const char *json, double lambda_2, double lambda_n) {
-    sl_topology_report r = analyse(json);
-    ck_assert_msg(fabs(r.lambda_2 - lambda_2) < 1e-12 && fabs(r.lambda_n - lambda_n) < 1e-12,
-                  "%s: %.17g %.17g, not %.17g %.17g", json, r.lambda_2, r.lambda_n, lambda_2,
-                  lambda_n);
-    ck_assert_double_eq_tol(r.rho, fmax(fabs(lambda_2), fabs(lambda_n)), 1e-12);
-    ck_assert_double_eq_tol(r.gap, 1 - r.rho, 1e-15);
-}
-
 /* ---- spectra ---- */
-
-START_TEST(spectra_of_irregular_graphs_are_numpys) {
-    for (size_t i = 0; i < sizeof spectra / sizeof *spectra; i++)
-        expect_spectrum(spectra[i].json, spectra[i].lambda_2, spectra[i].lambda_n);
-}
 
 START_TEST(a_directed_ring_has_the_second_largest_modulus) {
     sl_topology_report r = analyse("{'nodes': 4, 'directed': true, 'edges': "
