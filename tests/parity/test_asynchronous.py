@@ -139,8 +139,7 @@ def test_one_quantized_average(scene):
     x = problem_of(pair)[2]
     theta = 1.5 * abs(x[0] - x[1]).max()
     swarm = of("ad-psgd", bits=5, theta=theta, initiators="bipartite")
-    one = {"rounds": 1, "record": {"every": 1, "parameters_at": [0, 1]}}
-    found, _, _ = run(scene, pair, swarm, {"learning_rate": 0}, **one)
+    found, _, _ = run(scene, pair, swarm, {"learning_rate": 0})
     sent, modulus = modular(5, theta)(x), modulus_of(5, theta)
     for i, j in (0, 1), (1, 0):
         moved = rest_of(sent[j] - x[i], modulus) - rest_of(sent[i] - x[i], modulus)
