@@ -192,7 +192,7 @@ static inline void peer_take_data(peer *p, uint32_t count) {
 static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t rank) {
     static const sl_connection_handlers handlers = {on_connected, on_received, on_sent, on_down};
     sl_fabric_settings settings = local_fabric(p, 0);
-    ck_assert_msg(sl_fabric_open(&p->fabric, &settings, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_fabric_open(&p->fabric, &settings, &error));
     ck_assert_int_eq(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error), 0);
     const sl_buffers buffers = {.vec = sl_vec_cpu(), .count = 8, .bytes = sizeof p->last};
     ck_assert_int_eq(sl_pool_open(&p->pool, p->fabric, &buffers, NULL, &error), 0);
@@ -343,8 +343,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                                checksums ? "transport.checksums=true" : "transport.checksums=false",
                                checkpoints != NULL ? "checkpoint.every=1000"
                                                    : "checkpoint.every=0"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 12, &error) == 0,
-                  "%s", error.text);
+    EXPECT_WELL(sl_experiment_parse(&experiment, json, "test", ".", overrides, 12, &error));
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;
     settings.meets = comes_together != NULL;
@@ -355,7 +354,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                               .initial = initial,
                               .gradient = gradient,
                               .evaluate = evaluate};
-    ck_assert_msg(sl_agent_open(&agent, &settings, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_agent_open(&agent, &settings, &error));
     sl_roster *roster;
     ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:10\n127.0.0.1:9\n", "roster", &error), 0);
     pthread_t thread;

@@ -19,8 +19,7 @@ static inline char *contents(const char *path, size_t *bytes) {
 static inline sl_experiment *experiment_of(const char *json) {
     sl_experiment *made = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_experiment_parse(&made, json, "test.json", base, NULL, 0, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_experiment_parse(&made, json, "test.json", base, NULL, 0, &error));
     return made;
 }
 
@@ -39,13 +38,13 @@ static inline void end(void) {
 static inline sl_folder *open_folder(const char *path, const sl_experiment *of, bool all_nodes) {
     sl_folder *folder = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_folder_open(&folder, path, of, all_nodes, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_folder_open(&folder, path, of, all_nodes, &error));
     return folder;
 }
 
 static inline void close_folder(sl_folder *folder) {
     sl_error error = {0};
-    ck_assert_msg(sl_folder_close(&folder, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_folder_close(&folder, &error));
     ck_assert_ptr_null(folder);
 }
 

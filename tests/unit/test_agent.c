@@ -367,7 +367,3 @@ START_TEST(a_setting_that_differs_is_named_with_both_values) {
     ck_assert(sl_hello_differs(&side, &theirs, 3, text));
     ck_assert_ptr_nonnull(strstr(text, "the topology of agents 3 and 0 differs"));
 }
-
-int main(void) {
-    return run_tests("agent");
-}

@@ -154,11 +154,9 @@ static sl_task task;
 
 static void open_all(int index) {
     sl_error error;
-    ck_assert_msg(
-        sl_experiment_parse(&experiment, experiments[index], "test", ".", NULL, 0, &error) == 0,
-        "%s", error.text);
+    EXPECT_WELL(sl_experiment_parse(&experiment, experiments[index], "test", ".", NULL, 0, &error));
     const sl_learner_settings settings = sl_experiment_learner(experiment);
-    ck_assert_msg(sl_learner_open(&learner, &settings, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_learner_open(&learner, &settings, &error));
     task = sl_learner_task(learner);
 }
 
@@ -497,8 +495,4 @@ START_TEST(a_session_of_one_agent) {
     goes_on = true;
     sweep("an agent that goes on", train_alone);
     goes_on = false;
-}
-
-int main(void) {
-    return run_tests("allocation faults");
 }

@@ -159,7 +159,3 @@ START_TEST(rounds_follow_from_the_gap) {
     EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, true), 409600, 1e-6);
     EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, false), 40960000, 1e-3);
 }
-
-int main(void) {
-    return run_tests("analysis");
-}

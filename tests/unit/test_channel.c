@@ -307,7 +307,3 @@ START_TEST(an_expired_certificate_proves_nothing) {
     open_as(&passage, true);
     ck_assert(!meet(&p));
 }
-
-int main(void) {
-    return run_tests("channel");
-}

@@ -100,7 +100,7 @@ START_TEST(the_newest_rounds_stay) {
     sl_experiment *e = parse();
     sl_checkpoint_file *files;
     size_t count;
-    ck_assert_msg(simulate(e) == 0, "%s", error.text);
+    EXPECT_WELL(simulate(e));
     ck_assert_int_eq(sl_checkpoint_list(&files, &count, base, &error), 0);
     ck_assert_uint_eq(count, 3 * NODES);
     for (size_t i = 0; i < count; i++) {
@@ -114,7 +114,7 @@ START_TEST(the_newest_rounds_stay) {
 START_TEST(who_waits_for_a_disk_says_so) {
     sl_experiment *e = parse();
     atomic_store(&hangs, true);
-    ck_assert_msg(simulate(e) == 0, "%s", error.text);
+    EXPECT_WELL(simulate(e));
     ck_assert_int_eq(notices, 1);
     ck_assert(!atomic_load(&hangs));
     sl_experiment_close(&e);
@@ -124,14 +124,10 @@ START_TEST(a_disk_that_stays_full_is_told_once) {
     sl_experiment *e = parse();
     uint64_t round;
     is_full = true;
-    ck_assert_msg(simulate(e) == 0, "%s", error.text);
+    EXPECT_WELL(simulate(e));
     ck_assert_int_eq(notices, 1);
     ck_assert_int_eq(newest(e, &round), 0);
     ck_assert_uint_eq(round, 1);
     is_full = false;
     sl_experiment_close(&e);
-}
-
-int main(void) {
-    return run_tests("checkpoint");
 }

@@ -212,7 +212,3 @@ START_TEST(all_others_are_lost_while_one_returns) {
     ck_assert_uint_eq(counted[count - 1], 1);
     end();
 }
-
-int main(void) {
-    return run_tests("collector");
-}

@@ -206,7 +206,3 @@ START_TEST(an_index_beyond_the_vector_is_refused) {
     ck_assert_int_eq(take_part(&p, &message, 0, (sl_payload){payload, bytes}, 1, NULL), SL_EPROTO);
     close_wire(&p);
 }
-
-int main(void) {
-    return run_tests("compress_coding");
-}

@@ -103,7 +103,3 @@ START_TEST(test_float8) {
     ck_assert_int_eq(send_vector(&w, &message, (const float[]){1, NAN, 0, 0}), SL_EDIVERGED);
     close_wire(&w);
 }
-
-int main(void) {
-    return run_tests("compress_dense");
-}

@@ -569,7 +569,3 @@ START_LOOP_TEST(a_wrong_payload_is_refused_or_does_no_harm, case_count) {
         release(acc);
     }
 }
-
-int main(void) {
-    return run_tests("compress_every");
-}

@@ -345,7 +345,3 @@ START_TEST(a_k_beyond_a_tensor_is_refused) {
                      SL_EINVAL);
     ck_assert_ptr_null(codec);
 }
-
-int main(void) {
-    return run_tests("compress_hand");
-}

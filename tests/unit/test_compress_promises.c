@@ -205,7 +205,3 @@ START_TEST(magnitude_dropping_errs_as_promised) {
     ck_assert_double_eq_tol(8 * bytes, K * (32 + 9) + 3.5, 0.01 * K * 41);
     release(v);
 }
-
-int main(void) {
-    return run_tests("compress_promises");
-}

@@ -114,7 +114,3 @@ START_TEST(a_spike_costs_no_more_than_a_normal_vector) {
     free(mean);
     release(v);
 }
-
-int main(void) {
-    return run_tests("compress_rotated");
-}

@@ -229,7 +229,3 @@ START_TEST(blocks_take_turns) {
     release(zero);
     release(decoded);
 }
-
-int main(void) {
-    return run_tests("compress_sparse");
-}

@@ -84,7 +84,7 @@ static int load_mnist(void) {
 
 static void expect_mnist(void) {
     float x[4];
-    ck_assert_msg(load_mnist() == 0, "%s", error.text);
+    EXPECT_WELL(load_mnist());
     ck_assert_uint_eq(data.train.count, 3);
     ck_assert_uint_eq(data.test.features, 4);
     ck_assert_uint_eq(*sl_samples_get(&data.train, 0, x), 7);
@@ -236,7 +236,7 @@ START_TEST(what_unpacks_to_far_more_is_refused_while_it_unpacks) {
 START_TEST(cifar10_batches_are_joined) {
     sl_data_config config = write_cifar(3073);
     static float x[3072];
-    ck_assert_msg(sl_data_load(&data, &config, 1, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_data_load(&data, &config, 1, &error));
     ck_assert_uint_eq(data.train.count, 10);
     ck_assert_uint_eq(data.test.count, 1);
     ck_assert_uint_eq(*sl_samples_get(&data.train, 9, x), 9);
@@ -269,7 +269,7 @@ static int parse_svm(const char *train, const char *test) {
 }
 
 START_TEST(libsvm_rows_become_dense) {
-    ck_assert_msg(parse_svm("+1 1:0.5 3:-2\n-1 2:1e1\r\n\n5\n", "-1 4:1\n") == 0, "%s", error.text);
+    EXPECT_WELL(parse_svm("+1 1:0.5 3:-2\n-1 2:1e1\r\n\n5\n", "-1 4:1\n"));
     ck_assert_uint_eq(data.train.count, 3);
     ck_assert_uint_eq(data.train.features, 4);
     ck_assert_uint_eq(data.train.classes, 3);
@@ -339,7 +339,7 @@ static const char *const dialects[] = {
 
 START_LOOP_TEST(libsvm_is_read_as_others_write_it, sizeof dialects / sizeof *dialects) {
     const char *test = _i == 0 ? "1 2:3 \n" : _i == 1 ? "1.0 3:3\n" : "1 3:3 # t\n";
-    ck_assert_msg(parse_svm(dialects[_i], test) == 0, "%s", error.text);
+    EXPECT_WELL(parse_svm(dialects[_i], test));
     ck_assert_uint_eq(data.train.count, 3);
     ck_assert_uint_eq(data.train.features, 3);
     ck_assert_uint_eq(data.train.classes, 2);
@@ -404,8 +404,9 @@ START_TEST(text_becomes_sequences_labelled_by_what_follows) {
     char text[25 * 4 + 1 + 2];
     for (uint32_t i = 0; i < sizeof text; i++)
         text[i] = (char)('a' + i * i / 7 % 20);
-    ck_assert_msg(parse_text(text, sizeof text, (sl_data_config){.sequence = 4}) == 0, "%s",
-                  error.text); /* 25 samples, two characters too few for one more */
+    EXPECT_WELL(parse_text(
+        text, sizeof text,
+        (sl_data_config){.sequence = 4})); /* 25 samples, two characters too few for one more */
     const sl_samples *tables[] = {&data.train, &data.test};
     ck_assert_uint_eq(data.train.count,
                       23); /* two sources of 12 and 13 samples, a tenth of each held out */
@@ -425,8 +426,7 @@ START_TEST(text_of_speakers_is_strung_together_by_speaker) {
     static const char play[] =
         "BOB:\nabcde\n\nAL:\nxxxxx\nxxxxx\nxxxxxx\n\nBOB:\nfgh\n\nno name\n\n\nAL:\nzz";
     static const char al[] = "xxxxx\nxxxxx\nxxxxxx\n\nzz", bob[] = "abcde\n\nfgh\n\nno name\n\n\n";
-    ck_assert_msg(parse_text(play, strlen(play), (sl_data_config){.sequence = 2}) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(parse_text(play, strlen(play), (sl_data_config){.sequence = 2}));
     ck_assert_uint_eq(data.train.speakers, true);
     ck_assert_uint_eq(data.train.group_count, 2);
     ck_assert_uint_eq(data.train.count, 18); /* 10 samples each, the last of each held out */
@@ -467,8 +467,4 @@ START_TEST(text_is_not_standardised) {
     sl_data_config config = {.kind = SL_DATA_TEXT, .sequence = 1, .standardise = SL_SWITCH_ON};
     ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EINVAL);
     assert_said("data.standardise: true needs pixels");
-}
-
-int main(void) {
-    return run_tests("data");
 }

@@ -130,7 +130,3 @@ START_TEST(an_endless_schedule_goes_on_without_the_lost) {
     for (int i = 0; i < 4; i++)
         sl_topology_close(&all[i]);
 }
-
-int main(void) {
-    return run_tests("endless");
-}

@@ -57,7 +57,7 @@ static bool read_back(const char *name) {
     sl_error error = {0};
     bool torn = true;
     count = 0;
-    ck_assert_msg(sl_event_log_read(at(name), take, NULL, &torn, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_event_log_read(at(name), take, NULL, &torn, &error));
     return torn;
 }
 
@@ -193,8 +193,4 @@ START_TEST(damaged_lines_are_refused_with_their_place) {
                       "%s: \"%s\" instead of \"%s\"", wrong[i].line, error.text, wrong[i].text);
         ck_assert_uint_eq(count, 1);
     }
-}
-
-int main(void) {
-    return run_tests("event_log");
 }

@@ -486,7 +486,3 @@ START_LOOP_TEST(negative_eigenvalues_make_them_lazy, sizeof weights / sizeof *we
     sl_experiment_close(&again);
     sl_experiment_close(&e);
 }
-
-int main(void) {
-    return run_tests("experiment");
-}

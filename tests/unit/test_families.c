@@ -210,7 +210,3 @@ START_TEST(what_cannot_be_is_refused_by_name) {
         expect_refusal(json, mistakes[i].complaint);
     }
 }
-
-int main(void) {
-    return run_tests("families");
-}

@@ -22,8 +22,7 @@ static int parse_quadratic(sl_quadratic *q, const char *json, uint32_t nodes) {
 START_TEST(quadratic_gradients_are_exact) {
     sl_quadratic q;
     float x[] = {1, -1}, g[2];
-    ck_assert_msg(parse_quadratic(&q, TWO_NODES "\"x0\": [[1, -1], [0.5, 2]]}", 2) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(parse_quadratic(&q, TWO_NODES "\"x0\": [[1, -1], [0.5, 2]]}", 2));
     /* A_0 x - b_0 = (-2, -1, 1), A_1 x - b_1 = (1, -1, -4) */
     ck_assert_double_eq(sl_quadratic_gradient(&q, 0, x, g), 3);
     ck_assert_float_eq(g[0], 1);
@@ -241,7 +240,7 @@ START_LOOP_TEST(text_models_learn_what_comes_next, sizeof text_models / sizeof t
     write_verses(path);
     sl_learner_settings e = text_settings(text_models[_i].model, path);
     sl_learner *learner;
-    ck_assert_msg(sl_learner_open(&learner, &e, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_learner_open(&learner, &e, &error));
     float *x = malloc(sl_learner_dimension(learner) * sizeof *x);
     sl_learner_initial(learner, 0, x);
     sl_evaluation before = sl_learner_evaluate(learner, x),
@@ -280,8 +279,4 @@ START_TEST(text_and_models_that_take_none_are_refused) {
     e.data.augment = SL_SWITCH_ON;
     expect_refusal(&e, SL_EINVAL, "data.augment: true needs a model that sees images");
     unlink(path);
-}
-
-int main(void) {
-    return run_tests("learner");
 }

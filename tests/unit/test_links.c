@@ -85,7 +85,3 @@ START_TEST(mistakes_are_told) {
     sl_links *links = NULL;
     ck_assert_int_eq(sl_links_load(&links, "/nowhere/links.json", &error), SL_EFILE);
 }
-
-int main(void) {
-    return run_tests("links");
-}

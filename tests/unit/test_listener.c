@@ -259,7 +259,3 @@ START_TEST(the_last_descriptors_are_a_reserve) {
     ck_assert_int_eq(most, 2);
     limit_descriptors(limit_before);
 }
-
-int main(void) {
-    return run_tests("listener");
-}

@@ -86,9 +86,7 @@ static sl_network open_reference(const json_t *expected, sl_model_kind kind, mac
              sequence = {1, (uint32_t)number(expected, "sequence"), 1};
     sl_layers table;
     sl_network net;
-    ck_assert_msg(
-        sl_model_build(&table, &config, text ? sequence : image, classes, "test", &error) == 0,
-        "%s", error.text);
+    EXPECT_WELL(sl_model_build(&table, &config, text ? sequence : image, classes, "test", &error));
     ck_assert_int_eq(open_on(&net, &table, where, rows), 0);
     for (size_t i = 0; i < rows * sl_shape_size(table.input); i++) {
         float u = uniform_at(i, (uint64_t)number(expected, "salt"));
@@ -146,9 +144,8 @@ static const struct {
 
 START_LOOP_TEST(products_are_counted, sizeof counted / sizeof *counted) {
     sl_layers table;
-    ck_assert_msg(sl_model_build(&table, &counted[_i].config, counted[_i].input,
-                                 counted[_i].classes, "data", &error) == 0,
-                  "%s", error.text);
+    EXPECT_WELL(sl_model_build(&table, &counted[_i].config, counted[_i].input, counted[_i].classes,
+                               "data", &error));
     ck_assert_double_eq(sl_layers_products(&table), counted[_i].products);
 }
 
@@ -186,7 +183,7 @@ static sl_learner *open_learner(sl_switch augment) {
     char folder[] = "/tmp/starling-layers-XXXXXX";
     noise_write(folder);
     snprintf(e.data.path, sizeof e.data.path, "%s", folder);
-    ck_assert_msg(sl_learner_open(&learner, &e, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_learner_open(&learner, &e, &error));
     noise_remove(folder);
     return learner;
 }
@@ -229,8 +226,4 @@ START_TEST(augmentation_changes_gradients_and_not_evaluations) {
     sl_learner_close(&b);
     free(x);
     free(g);
-}
-
-int main(void) {
-    return run_tests("models");
 }

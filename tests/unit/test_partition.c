@@ -20,16 +20,14 @@ static sl_samples labelled(uint32_t count, uint32_t classes) {
 static sl_partition open_partition(const sl_data_config *config, const sl_samples *samples,
                                    uint32_t nodes, uint64_t seed) {
     sl_partition p;
-    ck_assert_msg(sl_partition_open(&p, config, samples, nodes, 0, seed, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_partition_open(&p, config, samples, nodes, 0, seed, &error));
     return p;
 }
 
 static void expect_refusal(const sl_data_config *config, const sl_samples *samples, uint32_t nodes,
                            const char *said) {
     sl_partition p;
-    ck_assert_int_eq(sl_partition_open(&p, config, samples, nodes, 0, 1, &error), SL_EINVAL);
-    ck_assert_msg(strstr(error.text, said) != NULL, "%s", error.text);
+    EXPECT_ERROR(sl_partition_open(&p, config, samples, nodes, 0, 1, &error), SL_EINVAL, said);
 }
 
 static const struct {
@@ -120,8 +118,8 @@ START_TEST(members_share_samples_anew) {
     check_shares(&s, 8);
     check_shares(&s, 5);
     sl_shares_close(&s);
-    ck_assert_int_eq(sl_shares_open(&s, &config, &samples, SAMPLES - 1, 2, 5, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "997 training samples for 998 nodes"));
+    EXPECT_ERROR(sl_shares_open(&s, &config, &samples, SAMPLES - 1, 2, 5, &error), SL_EINVAL,
+                 "997 training samples for 998 nodes");
     sl_shares_close(&s);
     sl_samples_close(&samples);
 }
@@ -272,7 +270,7 @@ static const char *const lists[] = {"2\n0\n-1\n1\n2\n", "2\n0\n-1\n1\n2",
 
 START_LOOP_TEST(a_list_of_nodes_is_read_however_it_was_written, sizeof lists / sizeof *lists) {
     uint32_t owners[LISTED];
-    ck_assert_msg(parse_list(owners, lists[_i], strlen(lists[_i])) == 0, "%s", error.text);
+    EXPECT_WELL(parse_list(owners, lists[_i], strlen(lists[_i])));
     assert_owners(owners);
 }
 
@@ -308,8 +306,4 @@ START_TEST(a_list_cannot_be_shared_anew_and_has_a_file) {
     config.on_change = SL_ON_CHANGE_KEEP;
     expect_refusal(&config, &samples, 2, "data.partition.path: missing");
     sl_samples_close(&samples);
-}
-
-int main(void) {
-    return run_tests("partition");
 }

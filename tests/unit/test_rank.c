@@ -133,7 +133,7 @@ static sl_links *racked(uint32_t nodes, uint32_t racks) {
                              comma, i, j);
     snprintf(json + used, sizeof json - (size_t)used, "]}");
     sl_links *links = NULL;
-    ck_assert_msg(sl_links_parse(&links, json, "test", &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_links_parse(&links, json, "test", &error));
     return links;
 }
 
@@ -201,8 +201,4 @@ START_TEST(settings_that_are_not_allowed) {
         ck_assert_msg(strstr(error.text, words[i]) != NULL, "%s", error.text);
     }
     sl_links_close(&links);
-}
-
-int main(void) {
-    return run_tests("rank");
 }

@@ -25,14 +25,14 @@ START_TEST(a_process_at_its_descriptor_limit_still_writes) {
     ck_assert_int_eq(errno, EMFILE);
     sl_record record = record_of(0, 1);
     for (uint64_t r = 1; r <= 3; r++) {
-        ck_assert_msg(sl_folder_metrics(folder, &record, &error) == 0, "%s", error.text);
+        EXPECT_WELL(sl_folder_metrics(folder, &record, &error));
         ck_assert_int_eq(sl_folder_parameters(folder, 4 - r, 0, awkward, AWKWARD, 1, &error), 0);
         ck_assert_int_eq(sl_folder_best(folder, -1, r, &evaluation, awkward, AWKWARD, &error), 0);
     }
     ck_assert_int_eq(sl_folder_remember(folder, 3, &evaluation, awkward, AWKWARD, &error), 0);
     uint64_t round;
-    ck_assert_msg(sl_folder_rescue(folder, -1, &round, &error) == 0, "%s", error.text);
-    ck_assert_msg(sl_folder_close(&folder, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_folder_rescue(folder, -1, &round, &error));
+    EXPECT_WELL(sl_folder_close(&folder, &error));
     while (count > 0)
         close(full[--count]);
     size_t bytes;
@@ -130,8 +130,4 @@ START_TEST(content_is_on_the_disk_before_its_name) {
     ck_assert_int_ge(renamed, 4); /* configuration, two models, summary */
     close_folder(folder);
     watched = false;
-}
-
-int main(void) {
-    return run_tests("record_errors");
 }

@@ -41,11 +41,11 @@ START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
 START_TEST(names_are_looked_up_and_unknown_ones_named) {
     sl_roster *roster = NULL;
     ck_assert_int_eq(sl_roster_parse(&roster, "localhost:1\n127.0.0.1:2\n", "roster", &error), 0);
-    ck_assert_msg(sl_roster_resolve(roster, 20, NULL, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_roster_resolve(roster, 20, NULL, &error));
     sl_roster_close(&roster);
     ck_assert_int_eq(sl_roster_parse(&roster, "localhost:1\n127.0.0.1:1\n", "roster", &error), 0);
-    ck_assert_int_eq(sl_roster_resolve(roster, 20, NULL, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "is the address of ranks 0 and 1") != NULL, "%s", error.text);
+    EXPECT_ERROR(sl_roster_resolve(roster, 20, NULL, &error), SL_EFILE,
+                 "is the address of ranks 0 and 1");
     sl_roster_close(&roster);
     const int stop = 1;
     ck_assert_int_eq(sl_roster_parse(&roster, "no-such-host.invalid:1\n", "roster", &error), 0);
@@ -77,7 +77,7 @@ START_LOOP_TEST(a_hundred_thousand_ranks_take_few_bytes_each, 3) {
     write_many(out, formats[_i]);
     fclose(out);
     const size_t before = bytes_in_use();
-    ck_assert_msg(sl_roster_parse(&roster, text, "roster", &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_roster_parse(&roster, text, "roster", &error));
     ck_assert_uint_le(bytes_in_use() - before, MANY_BYTES + (_i == 2 ? 40 * MANY : 0));
     ck_assert_uint_eq(sl_roster_count(roster), MANY);
     free(text);
@@ -89,7 +89,7 @@ START_LOOP_TEST(a_hundred_thousand_ranks_take_few_bytes_each, 3) {
 
 static sl_roster *parse(const char *text) {
     sl_roster *roster = NULL;
-    ck_assert_msg(sl_roster_parse(&roster, text, "roster", &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_roster_parse(&roster, text, "roster", &error));
     return roster;
 }
 
@@ -129,12 +129,8 @@ START_TEST(revoked_stands_for_a_certificate_only) {
     sl_roster *roster = parse("a:1 revoked\nb:1 " PIN("2") "\n");
     ck_assert_int_eq(sl_roster_check_fingerprints(roster, &error), 0);
     ck_assert(sl_roster_revokes(roster, 0) && !sl_roster_revokes(roster, 1));
-    ck_assert_int_eq(sl_roster_check_unrevoked(roster, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "roster:1: rank 0 is revoked") != NULL, "%s", error.text);
+    EXPECT_ERROR(sl_roster_check_unrevoked(roster, &error), SL_EFILE,
+                 "roster:1: rank 0 is revoked");
     sl_roster_close(&roster);
     ck_assert_int_eq(sl_roster_parse(&roster, "a:1 revokes\n", "roster", &error), SL_EFILE);
-}
-
-int main(void) {
-    return run_tests("roster");
 }

@@ -93,7 +93,3 @@ START_TEST(the_same_key_read_again_changes_nothing) {
         ck_assert(sl_credentials_name(again, i) == sl_credentials_name(now, i));
     keep(again);
 }
-
-int main(void) {
-    return run_tests("run keys");
-}

@@ -426,7 +426,3 @@ START_TEST(an_altered_handshake_agrees_on_nothing_else) {
         }
     }
 }
-
-int main(void) {
-    return run_tests("secure");
-}

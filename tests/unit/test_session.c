@@ -376,7 +376,3 @@ START_TEST(status_says_who_has_not_come) {
 START_TEST(status_tells_round_edges_and_bytes) {
     run_both(ring, N, look, world);
 }
-
-int main(void) {
-    return run_tests("session");
-}

@@ -155,7 +155,7 @@ static int train(void *context, const sl_session_options *o, sl_error *e) {
 
 static void setup(void) {
     sl_session_defaults(&options, sizeof options);
-    ck_assert_msg(sl_device_open(&vec, "cuda:0", 0, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
     cpu = calloc(1, sizeof *cpu);
     gpu = calloc(1, sizeof *gpu);
     *cpu = (scene){.experiment = ring, .rounds = 3};
@@ -296,8 +296,4 @@ START_TEST(a_device_that_is_lost_is_one_error) {
     ck_assert_msg(strstr(threads[0].error.text, "cuda:0: ") != NULL &&
                       strstr(threads[0].error.text, "failed: it was asked to") != NULL,
                   "%s", threads[0].error.text);
-}
-
-int main(void) {
-    return run_tests("session device");
 }

@@ -11,7 +11,7 @@ static sl_spectrum iterate(const sl_topology *t) {
     sl_spectrum_settings settings;
     sl_spectrum_defaults(&settings);
     sl_spectrum s;
-    ck_assert_msg(sl_spectrum_symmetric(&s, &t->graph, &settings, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_spectrum_symmetric(&s, &t->graph, &settings, &error));
     return s;
 }
 
@@ -20,7 +20,7 @@ static sl_spectrum compute(const sl_topology *t, sl_spectrum_method method) {
     sl_spectrum_defaults(&settings);
     settings.method = method;
     sl_spectrum s;
-    ck_assert_msg(sl_spectrum_compute(&s, t, &settings, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_spectrum_compute(&s, t, &settings, &error));
     return s;
 }
 
@@ -49,7 +49,7 @@ static int expect_dense(const sl_topology_spec *spec) {
     if (!sl_spectrum_closed_form(&known, spec))
         return 0;
     sl_topology *t = NULL;
-    ck_assert_msg(sl_topology_open(&t, spec, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_topology_open(&t, spec, &error));
     computed = compute(t, SL_SPECTRUM_DENSE);
     sl_topology_close(&t);
     double near =
@@ -287,7 +287,7 @@ START_TEST(slow_graphs_have_numpys_gaps) {
 static double contraction(const char *json) {
     sl_topology *t = parse(json);
     double rho = -1;
-    ck_assert_msg(sl_topology_contraction(t, &rho, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_topology_contraction(t, &rho, &error));
     sl_topology_close(&t);
     return rho;
 }
@@ -326,8 +326,4 @@ START_TEST(negative_weights_are_computed) {
     rho = contraction("{'nodes': 3, 'edges': [[0, 1, 0.5], [1, 0, 0.5], [1, 2, 0.6], [2, 1, 0.6], "
                       "[0, 2, 0.1], [2, 0, 0.1], [1, 1, -0.1]]}");
     ck_assert(rho > 0 && rho < 1);
-}
-
-int main(void) {
-    return run_tests("spectrum");
 }

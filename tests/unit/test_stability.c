@@ -101,8 +101,7 @@ static sl_experiment *open_experiment(const char *topology, const char *algorith
              "{\"every\": 1}}",
              ROUNDS, topology, named ? ", \"weights\": \"metropolis\"" : "", algorithm, rate,
              momentum, nesterov ? "true" : "false");
-    ck_assert_msg(sl_experiment_parse(&e, text, "test", ".", NULL, 0, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_experiment_parse(&e, text, "test", ".", NULL, 0, &error));
     return e;
 }
 
@@ -130,12 +129,9 @@ static sl_stability find(const char *topology, const char *algorithm, double mom
     sl_stability out;
     sl_plan plan;
     sl_error error;
-    ck_assert_msg(sl_algorithm_plan(&plan, &e->algorithm, e->topology, D, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, D, &error));
     ck_assert_int_eq(sl_spectrum_compute(spectrum, e->topology, NULL, &error), 0);
-    ck_assert_msg(
-        sl_stability_find(&out, e, &plan, spectrum->lambda_2, spectrum->lambda_n, &error) == 0,
-        "%s", error.text);
+    EXPECT_WELL(sl_stability_find(&out, e, &plan, spectrum->lambda_2, spectrum->lambda_n, &error));
     sl_experiment_close(&e);
     return out;
 }
@@ -216,8 +212,4 @@ START_TEST(curvature_is_the_largest_of_a_few_nodes) {
     const sl_task task = {.dimension = D, .initial = initial, .gradient = bowl};
     ck_assert_double_eq_tol(sl_stability_curvature(&task, 4), 4, 1e-3);
     ck_assert_double_eq_tol(sl_stability_curvature(&task, 1), 1, 1e-3);
-}
-
-int main(void) {
-    return run_tests("stability");
 }

@@ -103,7 +103,3 @@ START_TEST(a_neighbour_that_has_left_and_is_there_hears_more) {
     ck_assert_uint_eq(n.stream.numbered.frames, 1);
     sl_stream_close(&n.stream);
 }
-
-int main(void) {
-    return run_tests("stream");
-}

@@ -50,7 +50,7 @@ static sl_learner *open_learner(double gflops) {
         .seed = 5,
         .epochs = 3};
     sl_learner *learner = NULL;
-    ck_assert_msg(sl_learner_open(&learner, &settings, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_learner_open(&learner, &settings, &error));
     return learner;
 }
 
@@ -66,8 +66,4 @@ START_TEST(times_follow_from_operations_and_speed) {
     learner = open_learner(0);
     ck_assert_double_eq(sl_learner_gradient_seconds(learner), 0);
     sl_learner_close(&learner);
-}
-
-int main(void) {
-    return run_tests("synthetic");
 }

@@ -54,8 +54,7 @@ static void refuse(const sl_task *task, const char *field) {
 START_TEST(a_complete_task_runs) {
     sl_experiment *e = experiment();
     sl_task task = complete();
-    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, NULL, NULL, NULL, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_sim_run(e, &task, &(sl_observer){0}, NULL, NULL, NULL, &error));
     sl_experiment_close(&e);
 }
 
@@ -93,10 +92,8 @@ static float averaged(const char *algorithm, bool samples) {
              "{\"rounds\": 2, \"topology\": {\"nodes\": 2, \"family\": \"path\"}, "
              "\"algorithm\": %s}",
              algorithm);
-    ck_assert_msg(sl_experiment_parse(&e, json, "test", "/", NULL, 0, &error) == 0, "%s",
-                  error.text);
-    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, NULL, NULL, NULL, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_experiment_parse(&e, json, "test", "/", NULL, 0, &error));
+    EXPECT_WELL(sl_sim_run(e, &task, &(sl_observer){0}, NULL, NULL, NULL, &error));
     sl_experiment_close(&e);
     return found;
 }
@@ -127,8 +124,8 @@ START_TEST(epochs_of_clients_follow_from_their_samples) {
     ck_assert_uint_eq(sl_clients_steps(&plan.config, 1), 3);
     ck_assert_uint_eq(sl_clients_steps(&plan.config, 3), 6);
     task.samples = NULL;
-    ck_assert_int_eq(sl_experiment_plan(&plan, e, &task, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "nobody says how many samples a node has"));
+    EXPECT_ERROR(sl_experiment_plan(&plan, e, &task, &error), SL_EINVAL,
+                 "nobody says how many samples a node has");
     sl_experiment_close(&e);
 }
 
@@ -179,8 +176,4 @@ START_TEST(tensors_must_end_at_the_dimension) {
     refuse(&task, "task.tensor_count:");
     task.tensor_ends = NULL, task.tensor_count = 1;
     refuse(&task, "task.tensor_ends:");
-}
-
-int main(void) {
-    return run_tests("task");
 }

@@ -40,12 +40,12 @@ START_TEST(both_formats_come_back) {
     ck_assert_uint_eq(bytes % 64, 0);
     write_file(head, bytes, x, sizeof x);
     free(head);
-    ck_assert_msg(load(back) == 0, "%s", error.text);
+    EXPECT_WELL(load(back));
     ck_assert_mem_eq(back, x, sizeof x);
     sl_npy_head(npy, NUMBERS);
     memset(back, 0, sizeof back);
     write_file(npy, sizeof npy, x, sizeof x);
-    ck_assert_msg(load(back) == 0, "%s", error.text);
+    EXPECT_WELL(load(back));
     ck_assert_mem_eq(back, x, sizeof x);
 }
 
@@ -66,13 +66,13 @@ static int load_header(const char *text, size_t claimed, size_t data_bytes) {
 
 static void refuse(const char *text, const char *why) {
     ck_assert_int_eq(load_header(text, strlen(text), 44), SL_EFILE);
-    ck_assert_msg(strncmp(error.text, path, strlen(path)) == 0, "%s", error.text);
+    EXPECT_WELL(strncmp(error.text, path, strlen(path)));
     ck_assert_msg(strstr(error.text, why) != NULL, "%s", error.text);
 }
 
 START_TEST(a_header_in_any_order_is_read) {
     static const char text[] = "{" S ",\"__metadata__\":{\"x\":\"y\"}," B "," A "}   ";
-    ck_assert_msg(load_header(text, strlen(text), 44) == 0, "%s", error.text);
+    EXPECT_WELL(load_header(text, strlen(text), 44));
 }
 
 START_TEST(what_does_not_fit_the_model_is_named) {
@@ -160,7 +160,7 @@ START_TEST(an_array_in_memory_is_read_in_c_order) {
         memcpy(file + 10, arrays[i].text, length);
         memcpy(file + 10 + length, arrays[i].numbers, 6);
         sl_npy a;
-        ck_assert_msg(sl_npy_parse(&a, file, 16 + length, &error) == 0, "%s", error.text);
+        EXPECT_WELL(sl_npy_parse(&a, file, 16 + length, &error));
         for (size_t k = 0; k < 6; k++)
             ck_assert_double_eq(sl_npy_number(&a, k), (double)k);
         ck_assert_int_eq(sl_npy_parse(&a, file, 15 + length, &error), SL_EFILE);

@@ -223,8 +223,7 @@ __attribute__((format(printf, 1, 2))) static sl_experiment *experiment_of(const 
         *at = '"';
     sl_experiment *e = NULL;
     sl_error error = {0};
-    ck_assert_msg(sl_experiment_parse(&e, json, "test", ".", NULL, 0, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_experiment_parse(&e, json, "test", ".", NULL, 0, &error));
     return e;
 }
 
@@ -239,8 +238,7 @@ static sl_timeline *simulate(const char *topology, const char *algorithm, uint64
                     .initial = initial,
                     .gradient = gradient,
                     .evaluate = evaluate};
-    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, NULL, &timeline, NULL, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_sim_run(e, &task, &(sl_observer){0}, NULL, &timeline, NULL, &error));
     ck_assert_uint_eq(sl_timeline_rounds(timeline), rounds);
     sl_experiment_close(&e);
     return timeline;
@@ -298,10 +296,9 @@ static void compare_exchange(uint32_t nodes, const char *algorithm, uint64_t rou
     sl_plan plan;
     sl_error error = {0};
     ck_assert_int_eq(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error), 0);
-    ck_assert_msg(sl_timeline_exchange(one, &plan.config, e->topology,
-                                       &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, round,
-                                       &error) == 0,
-                  "%s", error.text);
+    EXPECT_WELL(sl_timeline_exchange(one, &plan.config, e->topology,
+                                     &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, round,
+                                     &error));
     const sl_platform instant = {.bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS};
     double after, before = 0;
     ck_assert_int_eq(sl_timeline_seconds(&after, whole, &instant, round, NULL), 0);
@@ -334,15 +331,9 @@ START_TEST(messages_along_edges_are_not_told) {
     sl_timeline *t = open_timeline(4);
     sl_experiment *e = experiment_of("{'rounds': 1, 'topology': " RING(4) "}");
     sl_error error = {0};
-    ck_assert_int_eq(sl_timeline_exchange(t, &e->algorithm, e->topology,
-                                          &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1,
-                                          &error),
-                     SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "messages of d-psgd go along edges"));
+    EXPECT_ERROR(sl_timeline_exchange(t, &e->algorithm, e->topology,
+                                      &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, &error),
+                 SL_EINVAL, "messages of d-psgd go along edges");
     sl_experiment_close(&e);
     sl_timeline_close(&t);
-}
-
-int main(void) {
-    return run_tests("timeline");
 }

@@ -8,7 +8,7 @@
 static sl_topology_report analyse(const char *json) {
     sl_topology *t = parse(json);
     sl_topology_report report;
-    ck_assert_msg(sl_topology_analyse(t, &report, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_topology_analyse(t, &report, &error));
     sl_topology_close(&t);
     return report;
 }
@@ -266,8 +266,4 @@ START_TEST(every_mistake_is_named) {
     sl_topology *t = NULL;
     ck_assert_int_eq(sl_topology_load(&t, "/nowhere/ring.json", &error), SL_EFILE);
     ck_assert_str_eq(error.text, "/nowhere/ring.json: No such file or directory");
-}
-
-int main(void) {
-    return run_tests("topology");
 }

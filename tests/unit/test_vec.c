@@ -46,7 +46,3 @@ START_TEST(allocated_vectors_are_aligned_and_zero) {
     }
     ck_assert_ptr_null(sl_vec_cpu()->allocate(SIZE_MAX / 2));
 }
-
-int main(void) {
-    return run_tests("vec");
-}

@@ -182,7 +182,3 @@ START_TEST(subsets_draw_each_block_once) {
     ck_assert_uint_ge(found, DRAWN / 2 - 40);
     ck_assert_uint_eq(philox_blocks, DRAWN / 2 / 4 + 1);
 }
-
-int main(void) {
-    return run_tests("warps");
-}

@@ -16,7 +16,7 @@ static sl_topology *weighed(const char *format, const char *weights) {
 
 static sl_spectrum spectrum(const sl_topology *t) {
     sl_spectrum s;
-    ck_assert_msg(sl_spectrum_compute(&s, t, NULL, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_spectrum_compute(&s, t, NULL, &error));
     return s;
 }
 
@@ -122,7 +122,7 @@ static sl_topology *weigh(const random_graph *g, sl_weighting weighting) {
     spec.slots = &slot;
     spec.slot_count = 1;
     sl_topology *t = NULL;
-    ck_assert_msg(sl_topology_open(&t, &spec, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_topology_open(&t, &spec, &error));
     return t;
 }
 
@@ -240,7 +240,7 @@ START_TEST(files_of_optimal_weights_say_how_near_they_are) {
                                        &bound) == 2,
                   "%s", text);
     ck_assert(fabs(rho - cos(M_PI / 9)) < 1e-8 && bound <= rho && bound > rho - 1e-8);
-    ck_assert_msg(sl_topology_parse(&again, text, "again", &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_topology_parse(&again, text, "again", &error));
     twice = sl_topology_json(again);
     ck_assert_str_eq(twice, text);
     free(text);
@@ -270,7 +270,7 @@ START_TEST(weights_follow_bandwidth) {
     ck_assert(s.symmetric && s.row && s.column && smallest_weight(t) > 0);
     char *text = sl_topology_json(t);
     sl_topology *again = NULL;
-    ck_assert_msg(sl_topology_parse(&again, text, "again", &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_topology_parse(&again, text, "again", &error));
     ck_assert_uint_eq(sl_topology_hash(again), sl_topology_hash(t));
     free(text);
     sl_topology_close(&again);
@@ -324,8 +324,4 @@ START_TEST(every_scheme_and_its_lazy_form_has_a_name) {
                                  "metropolis0, "
                                  "max-degree, max-degree0, uniform, best-constant, fmmc, fdla, "
                                  "push-sum, bandwidth, or lazy- and one of them");
-}
-
-int main(void) {
-    return run_tests("weights");
 }
