@@ -33,8 +33,8 @@ static void thin_out(float *v, size_t d, size_t every) {
             v[i] = 0;
 }
 
-static int take_bytes(wire *w, uint32_t part, const uint8_t *bytes, size_t count, float *acc) {
-    return take_part(w, &message, part, (sl_payload){bytes, count}, 1, acc);
+static int take_bytes(wire *w, uint32_t part, const uint8_t *bytes, size_t count) {
+    return take_part(w, &message, part, (sl_payload){bytes, count}, 1, NULL);
 }
 
 static const size_t lengths[] = {1, 2, 3, 7, 8, 9, 63, 65, 1023, 1025, 5121, 20003};
@@ -56,11 +56,7 @@ START_LOOP_TEST(parts_sources_and_codings_change_nothing, slow_count) {
             float *got = through_of(c, is_read ? &read : &vectors, d, *bytes);
             ENSURE(memcmp(got, want, d * sizeof *got) == 0, "%s, d %zu, parts of %zu bytes",
                    name_of(c), d, *bytes);
-            release(got);
         }
-        release(want);
-        release(fresh);
-        release(v);
     }
 }
 
@@ -87,12 +83,6 @@ START_LOOP_TEST(parts_of_two_messages_may_come_in_turns, case_count) {
     for (size_t i = 0; i < d; i++) /* an element may be in a part of each: sums in another order */
         ENSURE(fabsf(turns[i] - order[i]) <= 0x1p-21f * (fabsf(v[i]) + fabsf(order[i]) + 1),
                "%s: element %zu: %g, not %g", name_of(&c), i, turns[i], order[i]);
-    close_wire(&p);
-    close_wire(&q);
-    release(v);
-    release(w);
-    release(turns);
-    release(order);
 }
 
 START_LOOP_TEST(weights_and_factors_multiply_what_is_added, slow_count) {
@@ -103,7 +93,6 @@ START_LOOP_TEST(weights_and_factors_multiply_what_is_added, slow_count) {
     wire p = open_wire(&c, d, PART_USUAL);
     ck_assert_int_eq(send_vector(&p, &message, v), 0);
     receive(&p, &message, 0.25f, acc);
-    close_wire(&p);
     for (size_t i = 0; i < d; i++)
         ENSURE(fabsf(acc[i] - before[i] - 0.25f * plain[i]) <= 1e-5f * (1 + fabsf(plain[i])),
                "%s: element %zu", name_of(&c), i);
@@ -117,11 +106,6 @@ START_LOOP_TEST(weights_and_factors_multiply_what_is_added, slow_count) {
             ENSURE(fabsf(divided[i] - factor * plain[i]) <= 1e-5f * (1 + fabsf(plain[i])),
                    "%s: element %zu is %g, not %g of %g", name_of(&c), i, divided[i], factor,
                    plain[i]);
-    release(v);
-    release(acc);
-    release(before);
-    release(plain);
-    release(divided);
 }
 
 /* The bytes of one message, and how many elements it brings. */
@@ -157,7 +141,6 @@ static size_t through_split(const sl_compressor_config *c, const sl_source *sour
     ck_assert_int_eq(send_from(&w, &message, source), 0);
     receive(&w, &message, 1, out);
     const size_t bytes = message_bytes(&w);
-    close_wire(&w);
     return bytes;
 }
 
@@ -177,7 +160,6 @@ START_LOOP_TEST(tensors_are_compressed_one_by_one, slow_count) {
         bytes -= bytes_of(c, &source, d, part_bytes, &parts, &sent);
         ENSURE(is_drawn(c) || memcmp(got + from, alone, d * sizeof *alone) == 0,
                "%s: tensor %zu differs", name_of(c), t);
-        release(alone);
     }
     const bool is_fixed = c->coding == SL_ENTROPY_NONE && documented_bits(c, 9, &bits) == EXACTLY;
     ENSURE(bytes == 0 || (is_drawn(c) && !is_fixed), "%s: %zd bytes more", name_of(c), bytes);
@@ -188,9 +170,6 @@ START_LOOP_TEST(tensors_are_compressed_one_by_one, slow_count) {
     through_split(c, &source, (const size_t[]){1000, 2000}, 2, part_bytes, got);
     ENSURE((memcmp(got, got + 1000, 1000 * sizeof *got) != 0) == is_drawn(c),
            "%s: two equal tensors", name_of(c));
-    release(v);
-    release(fresh);
-    release(got);
 }
 
 /* ---- sizes ---- */
@@ -234,8 +213,6 @@ START_LOOP_TEST(sizes_are_the_formula, slow_count) {
             if (!takes_k)
                 break;
         }
-        release(v);
-        release(signs);
     }
 }
 
@@ -257,8 +234,6 @@ START_LOOP_TEST(sizes_are_those_of_what_is_sent, slow_count) {
                          bits = bits_of_sent(&c, d, sent);
             ENSURE(8 * got >= bits && 8 * got <= bits + 7 + 39 * (parts - 1),
                    "%s, d %zu, %zu sent: %zu bytes, not %zu bits", name_of(&c), d, sent, got, bits);
-            release(v);
-            release(fresh);
         }
 }
 
@@ -389,9 +364,6 @@ static void expect_none_sent(const sl_compressor_config *c, float *v, size_t d, 
     ck_assert_int_eq(send_vector(&w, &message, v), 0);
     receive(&w, &message, 1, got);
     expect_equal(got, want, d);
-    close_wire(&w);
-    release(got);
-    release(want);
 }
 
 /* And what came before leaves no trace. Identity looks at nothing; nonzeros has two forms. */
@@ -408,7 +380,6 @@ START_LOOP_TEST(what_is_not_finite_is_not_sent, slow_count) {
             thin_out(v, *d, 100);
             expect_none_sent(&c, v, *d, *bytes);
         }
-        release(v);
     }
     const size_t many = 70001;
     float *v = gaussian(many, 2);
@@ -418,8 +389,6 @@ START_LOOP_TEST(what_is_not_finite_is_not_sent, slow_count) {
     for (size_t i = 0; i < many; i++)
         v[i] = NAN;
     ck_assert_int_eq(send_vector(&p, &message, v), SL_EDIVERGED);
-    close_wire(&p);
-    release(v);
 }
 
 /* The largest float is refused, or comes through as a number; but where a vector is turned back,
@@ -437,13 +406,10 @@ START_LOOP_TEST(what_is_sent_stays_finite, case_count) {
             receive(&p, &message, 0.25f, got);
         for (size_t i = 0; i < *d; i++)
             ENSURE(isfinite(got[i]), "%s, d %zu: element %zu is %g", name_of(&c), *d, i, got[i]);
-        close_wire(&p);
-        release(v);
-        release(got);
     }
 }
 
-/* ---- a peer's bytes ---- */
+/* ---- a peer's bytes: what passes all the same, fuzz_payload.c adds ---- */
 
 /* May a message of other length be one, too? */
 static bool has_any_length(const sl_compressor_config *c) {
@@ -496,7 +462,7 @@ static void spoil_floats(wire *p, uint32_t part, uint8_t *bytes, size_t count) {
             uint8_t kept[4];
             memcpy(kept, bytes + at, 4);
             memcpy(bytes + at, &bad[b], 4);
-            ENSURE(take_bytes(p, part, bytes, count, NULL) == SL_EPROTO, "%s: %g at %zu was taken",
+            ENSURE(take_bytes(p, part, bytes, count) == SL_EPROTO, "%s: %g at %zu was taken",
                    name_of(c), bad[b], at);
             memcpy(bytes + at, kept, 4);
         }
@@ -508,38 +474,21 @@ static void spoil_padding(wire *p, uint32_t part, uint8_t *bytes, size_t count) 
     const unsigned used = (unsigned)(elements * width_of(&p->codec->config) % 8);
     for (unsigned b = used; used != 0 && b < 8; b++) {
         bytes[count - 1] ^= (uint8_t)(1u << b);
-        ENSURE(take_bytes(p, part, bytes, count, NULL) == SL_EPROTO, "%s: bit %u behind the codes",
+        ENSURE(take_bytes(p, part, bytes, count) == SL_EPROTO, "%s: bit %u behind the codes",
                name_of(&p->codec->config), b);
         bytes[count - 1] ^= (uint8_t)(1u << b);
     }
 }
 
-/* What passes can be added, and adds numbers, unless it is multiplied or sent as it is. */
-static void spoil_bits(wire *p, uint32_t part, uint8_t *bytes, size_t count, float *acc) {
-    size_t from, elements;
-    sl_codec_part_range(p->codec, part, &from, &elements);
-    for (size_t bit = 0; bit < 8 * count; bit += 1 + bit / (is_quick ? 32 : 96)) {
-        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        if (take_bytes(p, part, bytes, count, acc) == 0 &&
-            p->codec->config.kind != SL_COMPRESSOR_IDENTITY)
-            for (size_t i = 0; i < elements; i++) {
-                ENSURE(p->codec->config.scaled || isfinite(acc[from + i]), "%s: bit %zu adds %g",
-                       name_of(&p->codec->config), bit, acc[from + i]);
-                acc[from + i] = 0;
-            }
-        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    }
-}
-
-static void spoil(wire *p, uint32_t part, float *acc) {
+static void spoil(wire *p, uint32_t part) {
     const sl_compressor_config *c = &p->codec->config;
     const size_t right = p->parts[part].bytes;
     const bool is_plain = c->coding == SL_ENTROPY_NONE;
     uint8_t *bytes = calloc(1, right + 9);
     memcpy(bytes, p->parts[part].data, right);
-    ck_assert_int_eq(take_bytes(p, part, bytes, right, NULL), 0);
+    ck_assert_int_eq(take_bytes(p, part, bytes, right), 0);
     for (size_t n = 0; n < right + 9; n += n + 9 < right ? 1 + n / 16 : 1) {
-        const int result = n == right ? 0 : take_bytes(p, part, bytes, n, acc);
+        const int result = n == right ? 0 : take_bytes(p, part, bytes, n);
         ENSURE(n == right || result == SL_EPROTO || may_be_as_long(p, part, bytes, right, n),
                "%s: %zu of %zu bytes are taken", name_of(c), n, right);
     }
@@ -547,25 +496,21 @@ static void spoil(wire *p, uint32_t part, float *acc) {
         spoil_floats(p, part, bytes, right);
     if (is_plain && width_of(c) > 0 && c->kind != SL_COMPRESSOR_MODULAR) /* which ignores it */
         spoil_padding(p, part, bytes, right);
-    spoil_bits(p, part, bytes, right, acc);
     free(bytes);
 }
 
-START_LOOP_TEST(a_wrong_payload_is_refused_or_does_no_harm, case_count) {
+START_LOOP_TEST(a_wrong_payload_is_refused, case_count) {
     const sl_compressor_config *c = &cases[_i];
     EACH(size_t, d, 1, 9, 1501, 3000, 20003) {
         if (is_quick && *d > 2000)
             continue;
-        float *v = uneven(*d, 15), *acc = floats(*d);
+        float *v = uneven(*d, 15);
         wire p = open_wire(c, *d, opens(c, *d, PART_SMALL) ? PART_SMALL : PART_USUAL);
         const uint32_t parts = sl_codec_parts(p.codec);
         ck_assert_int_eq(send_vector(&p, &message, v), 0);
         for (uint32_t part = 0; part < parts; part += part + 2 < parts ? parts / 3 + 1 : 1)
-            spoil(&p, part, acc);
-        spoil(&p, parts - 1, acc);
-        ck_assert_int_eq(take_bytes(&p, parts, p.parts[0].data, p.parts[0].bytes, NULL), SL_EPROTO);
-        close_wire(&p);
-        release(v);
-        release(acc);
+            spoil(&p, part);
+        spoil(&p, parts - 1);
+        ck_assert_int_eq(take_bytes(&p, parts, p.parts[0].data, p.parts[0].bytes), SL_EPROTO);
     }
 }

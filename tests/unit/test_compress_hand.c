@@ -104,7 +104,6 @@ START_TEST(messages_are_those_of_the_papers) {
         receive(&w, &message, 1, got);
         ENSURE(memcmp(got, messages[r].decoded, sizeof got) == 0, "row %zu, %s: decoded otherwise",
                r, name_of(c));
-        close_wire(&w);
     }
 }
 
@@ -202,7 +201,6 @@ START_TEST(payloads_are_refused) {
         ENSURE(take_part(&w, &message, 0, payload, 1, NULL) == payloads[r].verdict,
                "row %zu, %s: %zu bytes are not %s", r, name_of(&payloads[r].config), payload.bytes,
                payloads[r].verdict == 0 ? "taken" : "refused");
-        close_wire(&w);
     }
 }
 
@@ -243,8 +241,6 @@ START_TEST(codes_beyond_the_largest_are_refused) {
                        "%s: code %u of element %zu", name_of(c), code, i);
                 memcpy(codes + at, kept, n);
             }
-        release(v);
-        close_wire(&w);
     }
 }
 

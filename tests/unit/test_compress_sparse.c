@@ -169,36 +169,9 @@ START_LOOP_TEST(top_k_reads_a_vector_once_and_a_sample, 2) {
     wire p = open_wire(&config, d, PART_ALL);
     ck_assert_int_eq(send_from(&p, &message, &(sl_source){.read = read_block, .context = &r}), 0);
     ck_assert_uint_le(r.count, d / SL_BLOCK * 9 / 8);
-    close_wire(&p);
-    release(v);
 }
 
 /* ---- random subsets ---- */
-
-START_TEST(a_shared_mask_is_that_of_all_senders) {
-    size_t d = 10000;
-    sl_message other = message, later = message;
-    other.sender++;
-    later.exchange++;
-    wire p = open_wire(&CONFIG(SHARED_MASK, .k = 1000), d, PART_SMALL);
-    float *ones = floats(d), *mine = floats(d), *theirs = floats(d), *next = floats(d);
-    for (size_t i = 0; i < d; i++)
-        ones[i] = 1;
-    ck_assert_int_eq(send_vector(&p, &message, ones), 0);
-    ck_assert_uint_eq(message_bytes(&p), 4000);
-    receive(&p, &message, 1, mine);
-    ck_assert_int_eq(send_vector(&p, &other, ones), 0);
-    receive(&p, &other, 1, theirs);
-    ck_assert_int_eq(send_vector(&p, &later, ones), 0);
-    receive(&p, &later, 1, next);
-    expect_equal(mine, theirs, d);
-    ck_assert(sl_vec_cpu()->distance_squared(mine, next, d) > 1000);
-    close_wire(&p);
-    release(ones);
-    release(mine);
-    release(theirs);
-    release(next);
-}
 
 /* 2049 elements in two blocks: the first one fills a part, and leaves an empty one. */
 START_TEST(blocks_take_turns) {
@@ -224,8 +197,4 @@ START_TEST(blocks_take_turns) {
         expect_equal(decoded + from, v + from, end - from);
         expect_equal(decoded + end, zero, D - end);
     }
-    close_wire(&p);
-    release(v);
-    release(zero);
-    release(decoded);
 }

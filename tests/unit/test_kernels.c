@@ -71,7 +71,6 @@ static void sum_bytes(transcript *t) {
         uint64_t sum = sl_checksum(v, lengths[n] * sizeof *v);
         note(t, &sum, sizeof sum);
     }
-    release(v);
 }
 
 static void combine(transcript *t, size_t n) {
@@ -88,9 +87,6 @@ static void combine(transcript *t, size_t n) {
     }
     double norms[] = {vec->norm2_squared(in[0], n), vec->distance_squared(in[1], in[2], n)};
     note(t, norms, sizeof norms);
-    for (int i = 0; i < MAX; i++)
-        release((float *)in[i]);
-    release(out);
 }
 
 static void take_steps(transcript *t, size_t n) {
@@ -103,9 +99,6 @@ static void take_steps(transcript *t, size_t n) {
         note(t, x, n * sizeof *x);
         note(t, m, n * sizeof *m);
     }
-    release(x);
-    release(g);
-    release(m);
 }
 
 static void operate(transcript *t) {
@@ -132,7 +125,6 @@ static void solve(transcript *t) {
     note(t, inverse, sizeof inverse);
     sl_matrix_solve(a, x, N);
     note(t, x, sizeof x);
-    release(numbers);
 }
 
 static void read_pixels(transcript *t) {
@@ -211,7 +203,6 @@ static const sl_message sent = {
     .seed = 0x5EED0123456789ABu, .exchange = 5, .sender = 3, .stage = 2};
 static const sl_compressor_config *compressor; /* that send_and_receive takes */
 
-/* Sends v, and releases it. */
 static void send_and_receive_of(transcript *t, float *v, size_t n, size_t part_bytes) {
     wire w = open_wire(compressor, n, part_bytes);
     float *acc = motley(n, 10);
@@ -220,9 +211,6 @@ static void send_and_receive_of(transcript *t, float *v, size_t n, size_t part_b
         note(t, w.parts[p].data, w.parts[p].bytes);
     receive(&w, &sent, 0.37f, acc);
     note(t, acc, n * sizeof *acc);
-    close_wire(&w);
-    release(v);
-    release(acc);
 }
 
 static void send_and_receive(transcript *t) {
