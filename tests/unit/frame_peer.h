@@ -307,6 +307,39 @@ static inline void peer_begin(peer *p) {
     peer_agree(p);
 }
 
+static uint64_t attempt; /* to connect */
+
+/* Connects, and says HELLO as who has got so many of the agent's frames, and so much data. */
+static inline void peer_come(peer *p, uint64_t incarnation, uint32_t frames, uint32_t data) {
+    *p = (peer){0};
+    greet_properly(p);
+    sl_hello hello = own_hello(strcmp(experiment->device, "cpu") != 0);
+    hello.standing = (sl_standing){.incarnation = incarnation,
+                                   .knows = agent_stands.incarnation,
+                                   .trains = agent_stands.incarnation != 0,
+                                   .attempt = ++attempt,
+                                   .credit = data + credit,
+                                   .received = frames,
+                                   .received_data = data};
+    frames_come = frames;
+    data_come = data;
+    peer_say(p, &hello);
+}
+
+static inline void peer_say_bye(peer *p) {
+    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
+}
+
+/* The last frame ends the run, or the connection, and says why. */
+static inline void peer_expect_abort(const peer *p, const char *why) {
+    sl_frame frame;
+    char text[SL_FRAME_TEXT_MAX + 1] = "";
+    ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof p->last, false));
+    ck_assert_int_eq(frame.type, SL_FRAME_ABORT);
+    memcpy(text, p->last + SL_FRAME_HEADER_BYTES, frame.payload_bytes);
+    ck_assert_msg(strstr(text, why) != NULL, "%s", text);
+}
+
 static void peer_close(peer *p) {
     sl_connection_close(&p->link);
     sl_fabric_poll(p->fabric);
@@ -375,6 +408,11 @@ static void meet_on(const char *device, bool direct, meeting behave) {
 
 static inline void meet(meeting behave) {
     meet_on("cpu", false, behave);
+}
+
+static inline void expect_well_ended(float model) {
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+    ck_assert_float_eq_tol(last_model[0], model, 1e-6f);
 }
 
 /* The network reads and writes the device's memory beside its operations, which its guard would not

@@ -7,26 +7,6 @@
 
 /* ---- a peer that behaves ---- */
 
-/* 1 of the agent and 3 of the peer are mixed to 2, 2.5 and 2.75. */
-static void expect_mixed(void) {
-    ck_assert_msg(agent_result == 0, "%s", agent_text);
-    ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f);
-    ck_assert_uint_eq(counters.frames_corrupted, 0);
-}
-
-static void behave_well(peer *p) {
-    peer_begin(p);
-    for (uint64_t round = 1; round <= ROUNDS; round++)
-        peer_send_value(p, round, 3);
-    peer_take_data(p, ROUNDS);
-    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
-}
-
-START_TEST(a_peer_that_behaves_is_averaged_with) {
-    meet(behave_well);
-    expect_mixed();
-}
-
 /* Its sum is wrong, and says nothing. */
 static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
     uint8_t frame[SL_FRAME_HEADER_BYTES];
@@ -50,7 +30,7 @@ static void trust_the_link(peer *p) {
         ck_assert_int_eq(unsummed_come, !checksums);
         send_unsummed(p, round, values);
     }
-    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
+    peer_say_bye(p);
 }
 
 /* What comes is taken as its sender says; what goes out, as the agent's own experiment says. */
@@ -58,30 +38,9 @@ START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
     for (int i = 0; i < 2; i++) {
         checksums = i == 0;
         meet(trust_the_link);
-        expect_mixed();
+        expect_well_ended(2.75f); /* 1 of the agent and 3 of the peer are 2, 2.5 and 2.75 */
     }
     checksums = true;
-}
-
-static void behave_well_from_a_gpu(peer *p) {
-    peer_begin(p);
-    static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3}, agents[ROUNDS] = {1, 2, 2.5f};
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
-        sl_frame frame;
-        ck_assert(poll_until(p, NULL, 1 + round));
-        ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof values, true));
-        ck_assert_int_eq(frame.type, SL_FRAME_DIRECT);
-        for (int i = 0; i < D; i++)
-            ck_assert_mem_eq(p->last + SL_FRAME_DIRECT_AT + i * sizeof(float), &agents[round - 1],
-                             sizeof(float));
-        send_direct(p, round, values);
-    }
-    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
-}
-
-START_TEST(a_peer_that_sends_from_gpu_to_gpu_is_averaged_with) {
-    meet_direct(behave_well_from_a_gpu);
-    expect_mixed();
 }
 
 /* ---- frames that cannot be ---- */
