@@ -188,15 +188,6 @@ static int open_node(sl_error *error) {
     return result;
 }
 
-static int open_agent(sl_error *error) {
-    sl_agent *agent = NULL;
-    const sl_agent_settings settings = {
-        .experiment = experiment, .task = task, .rank = 1, .host = "127.0.0.1"};
-    int result = sl_agent_open(&agent, &settings, error);
-    sl_agent_close(&agent);
-    return result;
-}
-
 /* Takes the number behind this name out of an answer. */
 static void forget_number(char *answer, const char *name) {
     char *at = strstr(answer, name);
@@ -331,17 +322,16 @@ START_LOOP_TEST(opening_an_experiment, EXPERIMENTS) {
     sweep("an experiment", open_experiment);
 }
 
-START_LOOP_TEST(opening_what_runs_it, 7 * EXPERIMENTS) {
+START_LOOP_TEST(opening_what_runs_it, 6 * EXPERIMENTS) {
     static const struct {
         const char *name;
         work_function *work;
-    } all[] = {{"a learner", open_learner}, {"a node", open_node},      {"an agent", open_agent},
-               {"peers", find_peers},       {"a simulation", simulate}, {"a run folder", record},
-               {"a monitor", monitor}};
+    } all[] = {{"a learner", open_learner}, {"a node", open_node},    {"peers", find_peers},
+               {"a simulation", simulate},  {"a run folder", record}, {"a monitor", monitor}};
     open_all(_i % EXPERIMENTS);
     first[0] = '\0';
     work_function *work = all[_i / EXPERIMENTS].work;
-    if (work != record && work != open_agent) /* which parse what they write, or compare */
+    if (work != record) /* which parse what they write, or compare */
         json_set_alloc_funcs(__wrap_malloc, free);
     sweep(all[_i / EXPERIMENTS].name, work);
     json_set_alloc_funcs(__real_malloc, free);

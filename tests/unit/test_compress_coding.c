@@ -5,7 +5,6 @@
 #include "compress/lossless/indices.h"
 #include "compress/lossless/pack.h"
 #include "compress/lossless/symbols.h"
-#include "compressor_sizes.h"
 #include "messages.h"
 
 #define HUFFMAN .coding = SL_ENTROPY_HUFFMAN

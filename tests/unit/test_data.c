@@ -185,20 +185,6 @@ START_TEST(idx_counts_must_agree) {
     expect_refusal(SL_DATA_MNIST, "has 2 labels");
 }
 
-START_TEST(truncated_gz_is_refused_at_every_length) {
-    char path[256];
-    uint8_t bytes[256];
-    write_mnist();
-    snprintf(path, sizeof path, "%s/t10k-images-idx3-ubyte.gz", folder);
-    FILE *file = fopen(path, "rb");
-    size_t size = fread(bytes, 1, sizeof bytes, file);
-    fclose(file);
-    for (size_t cut = 0; cut < size; cut++) {
-        write_file("t10k-images-idx3-ubyte.gz", bytes, cut);
-        expect_refusal(SL_DATA_MNIST, "t10k-images-idx3-ubyte.gz");
-    }
-}
-
 /* ---- CIFAR-10 ---- */
 
 static sl_data_config write_cifar(size_t test_size) {
@@ -281,13 +267,6 @@ START_TEST(libsvm_rows_become_dense) {
     ck_assert_uint_eq(data.test.labels[0], 0);
 }
 
-START_TEST(libsvm_holds_out_the_last_fifth) {
-    ck_assert_int_eq(parse_svm("1 1:1\n2 1:2\n1 1:3\n2 1:4\n1 1:5\n2 1:6\n", NULL), 0);
-    ck_assert_uint_eq(data.train.count, 5);
-    ck_assert_uint_eq(data.test.count, 1);
-    ck_assert_float_eq(data.test.values[0], 6);
-}
-
 static const struct {
     const char *text, *said;
 } bad_lines[] = {
@@ -357,10 +336,6 @@ START_TEST(libsvm_files_count_from_0_together) {
     ck_assert_uint_eq(data.train.features, 3);
     ck_assert_float_eq(data.train.values[1], 1);
     ck_assert_float_eq(data.test.values[0], 5);
-}
-
-START_TEST(a_folder_is_no_data_file) {
-    expect_refusal(SL_DATA_LIBSVM, "not a regular file");
 }
 
 /* ---- digits ---- */

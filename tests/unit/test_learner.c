@@ -230,31 +230,6 @@ static sl_learner_settings text_settings(sl_model_kind model, const char *path) 
     return e;
 }
 
-static const struct {
-    sl_model_kind model;
-    float rate;
-} text_models[] = {{SL_MODEL_LSTM, 0.3f}, {SL_MODEL_TRANSFORMER, 0.02f}};
-
-START_LOOP_TEST(text_models_learn_what_comes_next, sizeof text_models / sizeof text_models[0]) {
-    char path[32];
-    write_verses(path);
-    sl_learner_settings e = text_settings(text_models[_i].model, path);
-    sl_learner *learner;
-    EXPECT_WELL(sl_learner_open(&learner, &e, &error));
-    float *x = malloc(sl_learner_dimension(learner) * sizeof *x);
-    sl_learner_initial(learner, 0, x);
-    sl_evaluation before = sl_learner_evaluate(learner, x),
-                  after = train(learner, text_models[_i].rate, 375);
-    const double guess = log(17); /* characters in the verses */
-    ck_assert_msg(fabs(before.loss - guess) < 0.05 && before.accuracy < 0.3, "%g %g", before.loss,
-                  before.accuracy);
-    ck_assert_msg(after.loss < 0.4 && after.accuracy > 0.9, "loss %g accuracy %g", after.loss,
-                  after.accuracy);
-    free(x);
-    sl_learner_close(&learner);
-    unlink(path);
-}
-
 START_TEST(text_and_models_that_take_none_are_refused) {
     char path[32];
     write_verses(path);

@@ -203,26 +203,6 @@ START_TEST(an_epoch_shows_each_sample_once_and_the_next_in_another_order) {
     sl_samples_close(&samples);
 }
 
-START_TEST(a_batch_is_a_function_of_rank_and_round_alone) {
-    sl_samples samples = labelled(103, 10);
-    sl_data_config config = {.partition = SL_PARTITION_IID};
-    sl_partition p = open_partition(&config, &samples, 4, 1),
-                 q = open_partition(&config, &samples, 4, 1);
-    const uint32_t *a, *b;
-    for (uint64_t round = 40; round >= 1; round--) {
-        uint32_t rank = round % 4;
-        sl_partition_batch(&p, (rank + 1) % 4, 99, 8, &a);
-        ck_assert_uint_eq(sl_partition_batch(&p, rank, round, 8, &a), 8);
-        ck_assert_uint_eq(sl_partition_batch(&q, rank, round, 8, &b), 8);
-        ck_assert_mem_eq(a, b, 8 * sizeof *a);
-    }
-    ck_assert_uint_eq(sl_partition_batch(&p, 0, 7, 1000, &a),
-                      sl_partition_size(&p, 0)); /* a batch beyond the samples */
-    sl_partition_close(&p);
-    sl_partition_close(&q);
-    sl_samples_close(&samples);
-}
-
 START_TEST(who_joins_has_all_samples_and_the_others_theirs) {
     sl_samples samples = labelled(103, 10);
     sl_data_config config = {.partition = SL_PARTITION_IID};

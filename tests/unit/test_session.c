@@ -14,8 +14,7 @@ static const char ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"},
 /* What the peers' functions work with. */
 typedef struct scene {
     const char *experiment;
-    float x[N][D], average[N][D];
-    double distance[N];
+    float x[N][D];
 } scene;
 static scene *world, *other;
 
@@ -32,39 +31,10 @@ static void teardown(void) {
     free(other);
 }
 
-static int train(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    float *x = w->x[o->rank];
-    sl_session *s;
-    descent_fill(x, D, o->rank);
-    int result = peer_start(&s, w->experiment, D, x, o, e);
-    for (int k = 0; k < 3 && result == 0; k++) {
-        descent_step(x, x, D, o->rank);
-        result = sl_session_mix(s, x, e);
-    }
-    THEN(result, sl_session_average(s, x, w->average[o->rank], &w->distance[o->rank], e));
-    return end_session(s, result, e);
-}
-
-/* ---- averages; tests/parity/test_session.py has what rounds leave ---- */
+/* ---- averages; tests/parity/test_session.py has what rounds leave, and
+ * tests/python/test_arrays.py what averages are ---- */
 
 FIXTURES(setup, teardown);
-
-START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
-    run_simulated(ring, N, train, world);
-    double square = 0;
-    for (int r = 0; r < N; r++)
-        ck_assert_mem_eq(world->average[r], world->average[0], sizeof world->average[0]);
-    for (int i = 0; i < D; i++) {
-        double mean = 0;
-        for (int r = 0; r < N; r++)
-            mean += world->x[r][i] / N;
-        ck_assert_double_eq_tol(world->average[0][i], mean, 1e-6);
-        for (int r = 0; r < N; r++)
-            square += pow(world->x[r][i] - mean, 2);
-    }
-    ck_assert_double_eq_tol(world->distance[2], sqrt(square / N), 1e-4);
-}
 
 /* Ranks below 3 wait for rank 3's rounds, which move their models. */
 static int average_and_wait(void *context, const sl_session_options *o, sl_error *e) {
@@ -160,12 +130,6 @@ START_TEST(an_offer_goes_on) {
 
 /* ---- join ---- */
 
-static char heard[4096];
-static void hear(void *context, const char *text) {
-    strncat(heard, text, sizeof heard - strlen(heard) - 2);
-    strcat(heard, "\n");
-}
-
 static void refuse(const char *experiment, const char *expected) {
     sl_session *s = NULL;
     options.roster = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
@@ -196,27 +160,6 @@ START_TEST(join_refuses) {
     refuse(ring, "axis of length 0");
     tensors[0].axes = 17;
     refuse(ring, "axes: 17");
-}
-
-START_TEST(join_warns_of_what_has_no_effect) {
-    sl_session *s;
-    options.log = hear;
-    options.rank = 0;
-    options.roster = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
-    int result = sl_session_join(
-        &s,
-        WITH("\"model\": \"softmax\", \"data\": {\"name\": \"mnist\", \"batch\": 9}, "
-             "\"optimizer\": {\"learning_rate\": 3}, \"rounds\": 7"),
-        D, &options, &error);
-    ck_assert_msg(result == 0, "%s", error.text);
-    ck_assert_str_eq(heard, "warning: optimizer.learning_rate has no effect in a session\n"
-                            "warning: model.name has no effect in a session\n"
-                            "warning: data.name has no effect in a session\n"
-                            "warning: data.batch has no effect in a session\n"
-                            "no weights are named: \"lazy-metropolis\", for larger stable steps\n");
-    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
-    ck_assert_ptr_null(s);
-    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
 }
 
 /* ---- calls ---- */

@@ -29,15 +29,6 @@ START_TEST(spectra_of_irregular_graphs_are_numpys) {
         expect_spectrum(spectra[i].json, spectra[i].lambda_2, spectra[i].lambda_n);
 }
 
-START_TEST(a_directed_ring_has_the_second_largest_modulus) {
-    sl_topology_report r = analyse("{'nodes': 4, 'directed': true, 'edges': "
-                                   "[[0,1],[1,2],[2,3],[3,0]], 'weights': 'push-sum'}");
-    ck_assert_double_eq_tol(r.rho, sqrt(0.5), 1e-12); /* |1 + i|/2 */
-    ck_assert(isnan(r.lambda_2) && !r.stochastic.symmetric && r.stochastic.row &&
-              r.stochastic.column);
-    ck_assert(r.edges == 4 && r.degree_min == 1 && r.degree_max == 1);
-}
-
 START_TEST(a_report_counts_edges_and_one_node_agrees_with_itself) {
     sl_topology_report r = analyse("{'nodes': 1, 'family': 'ring'}");
     ck_assert_double_eq(r.gap, 1);
@@ -47,25 +38,6 @@ START_TEST(a_report_counts_edges_and_one_node_agrees_with_itself) {
 }
 
 /* ---- shapes ---- */
-
-START_TEST(rows_of_a_schedule_follow_the_round) {
-    sl_topology *t = parse("{'nodes': 6, 'family': 'one-peer-exponential'}");
-    ck_assert_uint_eq(sl_topology_period(t), 3);
-    for (uint64_t round = 1; round <= 7; round++) {
-        uint32_t step = 1u << (round - 1) % 3;
-        for (uint32_t i = 0; i < 6; i++) {
-            sl_row in = sl_topology_in(t, round, i), out = sl_topology_out(t, round, i);
-            ck_assert(in.count == 1 && out.count == 1);
-            ck_assert_uint_eq(out.peers[0], (i + step) % 6);
-            ck_assert_uint_eq(in.peers[0], (i + 6 - step) % 6);
-            ck_assert(in.weights[0] == 0.5 && out.weights[0] == 0.5 && in.self == 0.5);
-        }
-    }
-    const uint32_t *peers;
-    ck_assert_uint_eq(sl_topology_peers(t, 0, &peers), 4); /* 1, 2, 4, 5: out 1 2 4, in 5 4 2 */
-    ck_assert(peers[0] == 1 && peers[1] == 2 && peers[2] == 4 && peers[3] == 5);
-    sl_topology_close(&t);
-}
 
 START_TEST(listed_weights_are_taken_and_self_weights_completed) {
     sl_topology *t = parse("{'nodes': 3, 'edges': [[0,1,0.5],[1,0,0.5],[1,2,0.25],[2,1,0.25]]}");
