@@ -10,20 +10,6 @@
 #define SMALLEST "{'rounds': 10, " TOPOLOGY "}"
 #define WITH(members) "{'rounds': 10, " TOPOLOGY ", " members "}"
 
-/* The text with " for each '; until a few calls later. */
-static inline const char *quoted(const char *text) {
-    static char *texts[8];
-    static unsigned next;
-    if (text == NULL)
-        return NULL;
-    char **copy = &texts[next++ % 8];
-    free(*copy);
-    *copy = strdup(text);
-    for (char *at = *copy; (at = strchr(at, '\'')) != NULL;)
-        *at = '"';
-    return *copy;
-}
-
 static inline sl_experiment *parse_set(const char *json, const char *const *overrides,
                                        size_t count) {
     sl_experiment *e = NULL;

@@ -42,6 +42,13 @@ void close_now(void *object) {
     abort();
 }
 
+const char *quoted(const char *text) {
+    char *copy = text != NULL ? close_behind(strdup(text), free) : NULL;
+    for (char *at = copy; at != NULL && (at = strchr(at, '\'')) != NULL;)
+        *at = '"';
+    return copy;
+}
+
 static void close_all(void) {
     while (count > 0)
         close_now(list[count - 1].object);

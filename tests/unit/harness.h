@@ -34,6 +34,9 @@ int run_suite(Suite *suite);
 void *close_behind(void *object, void (*close)(void *object));
 void close_now(void *object);
 
+/* The text with " for each ', until the test ends. NULL stays. */
+const char *quoted(const char *text);
+
 /* ---- calls that fill `error` ---- */
 
 #define EXPECT_WELL(call) ck_assert_msg((call) == 0, "%s", error.text)

@@ -12,7 +12,7 @@ static sl_structure structure_of(const char *json) {
     sl_topology *t = parse(json);
     sl_structure s;
     ck_assert_msg(sl_topology_structure(&s, t, &error) == 0, "%s: %s", json, error.text);
-    sl_topology_close(&t);
+    close_now(t);
     return s;
 }
 
@@ -138,7 +138,6 @@ START_LOOP_TEST(the_worst_loss_is_numpys, ANALYSES) {
     /* Of a product with a defective eigenvalue 0 only a root of the rounding error is known. */
     EXPECT_CLOSE(analyses[_i].json, loss.rho, analyses[_i].worst_loss,
                  analyses[_i].worst_loss < 1e-3 ? 1e-3 : 1e-8);
-    sl_topology_close(&t);
 }
 
 START_TEST(rounds_follow_from_the_gap) {

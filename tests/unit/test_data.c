@@ -1,60 +1,46 @@
 /* test_data.c - readers of data sets and the digits: what they accept, and what they say about what
  * they refuse. */
-#include <ftw.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "harness.h"
 #include "learner/data/data.h"
+#include "temporary.h"
 
-static char folder[] = "/tmp/starling-data-XXXXXX";
 static sl_error error;
 static sl_data data;
 
-static void setup(void) {
-    strcpy(folder + strlen(folder) - 6, "XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-    error = (sl_error){0};
-    data = (sl_data){0};
-}
-
-static int forget(const char *path, const struct stat *status, int kind, struct FTW *place) {
-    (void)status, (void)kind, (void)place;
-    return remove(path);
-}
-
 static void teardown(void) {
     sl_data_close(&data);
-    ck_assert_int_eq(nftw(folder, forget, 8, FTW_DEPTH | FTW_PHYS), 0);
+    remove_base();
 }
 
 static void write_file(const char *name, const void *bytes, size_t size) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    FILE *file = fopen(path, "wb");
+    FILE *file = fopen(at(name), "wb");
     ck_assert_ptr_nonnull(file);
     ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
     fclose(file);
 }
 
 static void write_gz(const char *name, const void *bytes, size_t size) {
-    char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    gzFile file = gzopen(path, "wb");
+    gzFile file = gzopen(at(name), "wb");
     ck_assert_int_eq(gzwrite(file, bytes, (unsigned)size), (int)size);
     gzclose(file);
+}
+
+/* Of the folder's files. */
+static sl_data_config config_of(sl_data_kind kind) {
+    sl_data_config config = {.kind = kind, .batch = 1};
+    snprintf(config.path, sizeof config.path, "%s", base);
+    return config;
 }
 
 static void assert_said(const char *part) {
     ck_assert_msg(strstr(error.text, part) != NULL, "\"%s\" should say \"%s\"", error.text, part);
 }
 
-/* The folder's files as a data set of this kind. */
 static void expect_refusal(sl_data_kind kind, const char *said) {
-    sl_data_config config = {.kind = kind, .batch = 1};
-    snprintf(config.path, sizeof config.path, "%s", folder);
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EFILE);
-    assert_said(said);
+    const sl_data_config config = config_of(kind);
+    EXPECT_ERROR(sl_data_load(&data, &config, 1, &error), SL_EFILE, said);
 }
 
 /* ---- IDX ---- */
@@ -64,12 +50,6 @@ static const uint8_t images[] = {0, 0, 8, 3,  0,   0,   0, 3, 0, 0, 0, 2, 0, 0,
                                  0, 2, 0, 51, 102, 255, 1, 2, 3, 4, 5, 6, 7, 8};
 static const uint8_t labels[] = {0, 0, 8, 1, 0, 0, 0, 3, 7, 0, 9};
 
-static sl_data_config mnist_config(void) {
-    sl_data_config config = {.kind = SL_DATA_MNIST, .batch = 1};
-    snprintf(config.path, sizeof config.path, "%s", folder);
-    return config;
-}
-
 static void write_mnist(void) {
     write_file("train-images-idx3-ubyte", images, sizeof images);
     write_gz("train-labels-idx1-ubyte.gz", labels, sizeof labels);
@@ -78,7 +58,7 @@ static void write_mnist(void) {
 }
 
 static int load_mnist(void) {
-    sl_data_config config = mnist_config();
+    sl_data_config config = config_of(SL_DATA_MNIST);
     return sl_data_load(&data, &config, 1, &error);
 }
 
@@ -94,7 +74,7 @@ static void expect_mnist(void) {
     ck_assert_uint_eq(*sl_samples_get(&data.test, 2, x), 9);
 }
 
-FIXTURES(setup, teardown);
+FIXTURES(make_base, teardown);
 
 START_TEST(idx_plain_and_gz_give_the_samples) {
     write_mnist();
@@ -107,14 +87,12 @@ START_TEST(idx_with_points_in_the_names_is_the_same) {
     write_gz("train-labels.idx1-ubyte.gz", labels, sizeof labels);
     write_gz("t10k-images.idx3-ubyte.gz", images, sizeof images);
     write_file("t10k-labels.idx1-ubyte", labels, sizeof labels);
-    char path[64];
-    ck_assert_int_eq(mkdir(strcat(strcpy(path, folder), "/train-images-idx3-ubyte"), 0777), 0);
+    ck_assert_int_eq(mkdir(at("train-images-idx3-ubyte"), 0777), 0);
     expect_mnist();
 }
 
 START_TEST(a_data_set_that_is_near_is_found) {
-    char raw[64];
-    ck_assert_int_eq(mkdir(strcat(strcpy(raw, folder), "/raw"), 0777), 0);
+    ck_assert_int_eq(mkdir(at("raw"), 0777), 0);
     write_file("raw/train-images-idx3-ubyte", images, sizeof images);
     expect_refusal(SL_DATA_MNIST, "/raw; name that as data.path");
     write_file("data_batch_1", "", 0);
@@ -123,7 +101,7 @@ START_TEST(a_data_set_that_is_near_is_found) {
 
 START_TEST(idx_takes_the_first_samples_asked_for) {
     write_mnist();
-    sl_data_config config = mnist_config();
+    sl_data_config config = config_of(SL_DATA_MNIST);
     config.train_samples = 2;
     config.test_samples = 1;
     ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), 0);
@@ -200,16 +178,13 @@ static sl_data_config write_cifar(size_t test_size) {
     }
     if (test_size > 0)
         write_file("test_batch.bin", records, test_size);
-    sl_data_config config = {.kind = SL_DATA_CIFAR10};
-    snprintf(config.path, sizeof config.path, "%s", folder);
-    return config;
+    return config_of(SL_DATA_CIFAR10);
 }
 
 /* 128 MiB of zeros pack into 130 kB. */
 START_TEST(what_unpacks_to_far_more_is_refused_while_it_unpacks) {
     static char zeros[1 << 20];
-    char path[256];
-    snprintf(path, sizeof path, "%s/bomb.gz", folder);
+    const char *path = at("bomb.gz");
     gzFile file = gzopen(path, "wb");
     for (int i = 0; i < 128; i++)
         ck_assert_int_eq(gzwrite(file, zeros, sizeof zeros), sizeof zeros);

@@ -19,7 +19,6 @@ START_TEST(one_node_stands_in_the_middle) {
     sl_topology *t = parse("{'nodes': 1, 'family': 'star'}");
     place(&point, t);
     ck_assert(point.x == 0.5 && point.y == 0.5);
-    sl_topology_close(&t);
 }
 
 /* A cycle under other names stands like a ring: neighbours are next to each other. */
@@ -31,7 +30,6 @@ START_TEST(a_listed_cycle_is_a_circle) {
     for (int i = 0; i < 6; i++)
         ck_assert_double_eq_tol(distance(points[cycle[i]], points[cycle[(i + 1) % 6]]),
                                 distance(points[0], points[3]), 1e-9);
-    sl_topology_close(&t);
 }
 
 /* A path's distances fit on a line: stress vanishes there. A grid's nearly fit: opposite corners
@@ -54,7 +52,6 @@ START_TEST(too_many_nodes_are_refused) {
     sl_topology *t = parse("{'nodes': 501, 'family': 'ring'}");
     layout l = layout_choose(t);
     EXPECT_ERROR(layout_place(points, &l, t, &error), SL_EINVAL, "501");
-    sl_topology_close(&t);
 }
 
 /* ---- svg ---- */

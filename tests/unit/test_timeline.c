@@ -219,11 +219,9 @@ __attribute__((format(printf, 1, 2))) static sl_experiment *experiment_of(const 
     va_start(arguments, format);
     vsnprintf(json, sizeof json, format, arguments);
     va_end(arguments);
-    for (char *at = json; (at = strchr(at, '\'')) != NULL;)
-        *at = '"';
     sl_experiment *e = NULL;
     sl_error error = {0};
-    EXPECT_WELL(sl_experiment_parse(&e, json, "test", ".", NULL, 0, &error));
+    EXPECT_WELL(sl_experiment_parse(&e, quoted(json), "test", ".", NULL, 0, &error));
     return e;
 }
 
