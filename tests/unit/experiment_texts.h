@@ -10,13 +10,17 @@
 #define SMALLEST "{'rounds': 10, " TOPOLOGY "}"
 #define WITH(members) "{'rounds': 10, " TOPOLOGY ", " members "}"
 
+static inline void close_experiment(void *e) {
+    sl_experiment_close(&(sl_experiment *){e});
+}
+
+/* Closed behind the test. */
 static inline sl_experiment *parse_set(const char *json, const char *const *overrides,
                                        size_t count) {
     sl_experiment *e = NULL;
     sl_error error = {0};
-    int result = sl_experiment_parse(&e, quoted(json), "test.json", base, overrides, count, &error);
-    ck_assert_msg(result == 0, "%s", error.text);
-    return e;
+    EXPECT_WELL(sl_experiment_parse(&e, quoted(json), "test.json", base, overrides, count, &error));
+    return close_behind(e, close_experiment);
 }
 
 static inline sl_experiment *parse(const char *json) {
@@ -61,13 +65,8 @@ static inline void refuse_set(const char *override, const char *text, const char
     refuse_both(SMALLEST, override, text, another);
 }
 
-static inline char *json_of(const char *json) {
-    sl_experiment *e = parse(json);
-    char *text = sl_experiment_json(e);
-    ck_assert_ptr_nonnull(text);
-    sl_experiment_close(&e);
-    ck_assert_ptr_null(e);
-    return text;
+static inline const char *json_of(const char *json) {
+    return close_behind(sl_experiment_json(parse(json)), free);
 }
 
 #endif

@@ -42,6 +42,12 @@ void close_now(void *object) {
     abort();
 }
 
+float *new_floats(size_t count) {
+    float *zeros = calloc(count, sizeof *zeros);
+    ck_assert_ptr_nonnull(zeros);
+    return close_behind(zeros, free);
+}
+
 const char *quoted(const char *text) {
     char *copy = text != NULL ? close_behind(strdup(text), free) : NULL;
     for (char *at = copy; at != NULL && (at = strchr(at, '\'')) != NULL;)

@@ -34,6 +34,9 @@ int run_suite(Suite *suite);
 void *close_behind(void *object, void (*close)(void *object));
 void close_now(void *object);
 
+/* Zeros, until the test ends. */
+float *new_floats(size_t count);
+
 /* The text with " for each ', until the test ends. NULL stays. */
 const char *quoted(const char *text);
 

@@ -143,7 +143,6 @@ static void expect_warning(const char *json, const char *override, const char *k
                       "%s: %s", key, e->warnings);
         ck_assert_ptr_eq(strchr(e->warnings, '\n'), e->warnings + strlen(e->warnings) - 1);
     }
-    sl_experiment_close(&e);
 }
 
 START_TEST(a_key_without_effect_is_warned_of) {
@@ -181,11 +180,8 @@ START_TEST(a_key_without_effect_is_warned_of) {
 
 START_TEST(a_resolved_experiment_has_no_warnings) {
     sl_experiment *e = parse_set(SMALLEST, &(const char *){"algorithm.period=5"}, 1), *again;
-    char *text = sl_experiment_json(e);
-    again = parse(text);
+    again = parse(close_behind(sl_experiment_json(e), free));
     ck_assert(e->warnings[0] != '\0' && again->warnings[0] == '\0');
-    free(text);
-    sl_experiment_close(&e), sl_experiment_close(&again);
 }
 
 /* Names in the table of keys are names that exist. */

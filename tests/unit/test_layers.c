@@ -271,7 +271,7 @@ static sl_network open_table(int i, machine where, float **x) {
         ck_assert_msg(sl_layers_add(&table, &tables[i].layers[l], &error) == 0, "%s: %s",
                       tables[i].name, error.text);
     EXPECT_WELL(open_on(&net, &table, where, tables[i].rows));
-    *x = malloc(table.dimension * sizeof **x);
+    *x = new_floats(table.dimension);
     fill(*x, table.dimension, 1, 0.3);
     fill(net.input, tables[i].rows * sl_shape_size(table.input), 2, 1.5);
     for (size_t p = 0; p < tables[i].rows * sl_shape_size(table.input) &&
@@ -285,7 +285,7 @@ static sl_network open_table(int i, machine where, float **x) {
 
 static void check_gradient(sl_network *net, const char *name, uint32_t rows, const float *x) {
     size_t dimension = net->table.dimension;
-    float *g = malloc(dimension * sizeof *g);
+    float *g = new_floats(dimension);
     double *point = malloc(dimension * sizeof *point), largest = 0;
     for (size_t i = 0; i < dimension; i++)
         point[i] = x[i];
@@ -306,7 +306,6 @@ static void check_gradient(sl_network *net, const char *name, uint32_t rows, con
                       "%s, %u rows: parameter %zu: %.9g, but in float64 %.9g", name, rows, i, g[i],
                       slope);
     }
-    free(g);
     free(point);
 }
 
@@ -317,7 +316,6 @@ START_LOOP_TEST(gradients_agree_with_finite_differences_in_float64,
     sl_network net = open_table(i, _i % MACHINES, &x);
     check_gradient(&net, tables[i].name, tables[i].rows, x);
     check_gradient(&net, tables[i].name, 1, x);
-    free(x);
     sl_network_close(&net);
 }
 
@@ -341,7 +339,6 @@ START_TEST(score_agrees_with_float64) {
     const double loss = sl_network_score(&net, tables[i].rows, x, &correct) / tables[i].rows;
     ck_assert_double_eq_tol(loss, reference_loss(&net, tables[i].rows, point), 1e-5);
     ck_assert_uint_le(correct, tables[i].rows);
-    free(x);
     sl_network_close(&net);
 }
 
@@ -355,7 +352,6 @@ START_TEST(huge_outputs_do_not_overflow) {
     ck_assert_double_eq_tol(sl_network_gradient(&net, 1, x, g), 3e30, 1e25);
     ck_assert_float_eq(g[6], 1);
     ck_assert_float_eq(g[7], -1);
-    free(x);
     sl_network_close(&net);
 }
 
@@ -366,7 +362,6 @@ START_TEST(a_nan_parameter_shows_in_the_loss) {
     sl_network net = open_table(i, FASTEST, &x);
     x[0] = NAN;
     ck_assert(isnan(sl_network_gradient(&net, tables[i].rows, x, g)));
-    free(x);
     sl_network_close(&net);
 }
 

@@ -70,10 +70,9 @@ static trainer open_trainer(const sl_learner_settings *e, const sl_vec_ops *vec)
     t.x = vec->allocate(d);
     t.g = vec->allocate(d);
     t.m = vec->allocate(d);
-    float *start = malloc(d * sizeof *start);
+    float *start = new_floats(d);
     sl_learner_initial(t.learner, 0, start);
     vec->copy_in(t.x, start, d * sizeof *start);
-    free(start);
     return t;
 }
 
@@ -87,11 +86,9 @@ static double step(trainer *t, uint64_t round, float learning_rate) {
 
 static sl_evaluation evaluate(trainer *t) {
     size_t d = sl_learner_dimension(t->learner);
-    float *x = malloc(d * sizeof *x);
+    float *x = new_floats(d);
     t->vec->copy_out(x, t->x, d * sizeof *x);
-    sl_evaluation e = sl_learner_evaluate(t->learner, x);
-    free(x);
-    return e;
+    return sl_learner_evaluate(t->learner, x);
 }
 
 static void close_trainer(trainer *t) {
@@ -112,10 +109,9 @@ static const sl_vec_ops *device(void) {
 /* The difference of the gradients, of the CPU's norm. */
 static double apart(const trainer *there, const trainer *cpu) {
     size_t d = sl_learner_dimension(cpu->learner);
-    float *found = malloc(d * sizeof *found);
+    float *found = new_floats(d);
     there->vec->copy_out(found, there->g, d * sizeof *found);
     double difference = sqrt(cpu->vec->distance_squared(found, cpu->g, d));
-    free(found);
     return difference / sqrt(cpu->vec->norm2_squared(cpu->g, d));
 }
 
@@ -160,7 +156,7 @@ START_LOOP_TEST(batches_gathered_ahead_are_the_same, 3) {
     sl_learner_settings e = settings_of(kinds[_i], folder);
     trainer alone = open_trainer(&e, device()), turns = open_trainer(&e, device());
     size_t bytes = sl_learner_dimension(alone.learner) * sizeof(float);
-    float *found = malloc(bytes), *expected = malloc(bytes);
+    float *found = new_floats(bytes / sizeof(float)), *expected = new_floats(bytes / sizeof(float));
     for (uint64_t round = 1; round <= 8; round++) {
         sl_learner_gradient(turns.learner, 1, round, turns.x, turns.g);
         ck_assert(sl_learner_gradient(alone.learner, 0, round, alone.x, alone.g) ==
@@ -173,8 +169,6 @@ START_LOOP_TEST(batches_gathered_ahead_are_the_same, 3) {
         if (round == 6)
             sl_learner_gradient(alone.learner, 0, 2, alone.x, alone.g);
     }
-    free(found);
-    free(expected);
     close_trainer(&alone);
     close_trainer(&turns);
     noise_remove(folder);
