@@ -238,10 +238,8 @@ static int monitor(sl_error *error) {
     free_roster(port, sizeof port, 1);
     atomic_store(&left, after);
     int result = sl_monitor_open(&in_folder, agent, 1, 3, path, error);
-    if (result == 0)
-        result = sl_monitor_listen(&at_port, agent, 1, 3, port, false, error);
-    if (result == 0)
-        result = ask(path, error);
+    THEN(result, sl_monitor_listen(&at_port, agent, 1, 3, port, false, error));
+    THEN(result, ask(path, error));
     sl_monitor_close(&at_port);
     sl_monitor_close(&in_folder);
     sl_agent_close(&agent);
@@ -260,12 +258,9 @@ static int find_peers(sl_error *error) {
         .has_rank = true, .master = "127.0.0.1:20740", .timeout_s = 5};
     int result = sl_launch_find(&launch, &given, 3, error);
     sl_launch_close(&launch);
-    if (result == 0)
-        result = sl_launch_find(&launch, &alone, 1, error);
-    if (result == 0)
-        result = sl_launch_listen(launch, &host, &port, error);
-    if (result == 0)
-        result = sl_launch_meet(launch, 7400, &roster, error);
+    THEN(result, sl_launch_find(&launch, &alone, 1, error));
+    THEN(result, sl_launch_listen(launch, &host, &port, error));
+    THEN(result, sl_launch_meet(launch, 7400, &roster, error));
     sl_roster_close(&roster);
     sl_launch_close(&launch);
     return result;
@@ -275,8 +270,8 @@ static int simulate(sl_error *error) {
     sl_timeline *timeline = NULL;
     double seconds;
     int result = sl_sim_run(experiment, &task, &(sl_observer){0}, NULL, &timeline, NULL, error);
-    if (result == 0)
-        result = sl_timeline_seconds(&seconds, timeline, &(sl_platform){.compute_ms = 1}, 0, error);
+    THEN(result,
+         sl_timeline_seconds(&seconds, timeline, &(sl_platform){.compute_ms = 1}, 0, error));
     sl_timeline_close(&timeline);
     return result;
 }
@@ -291,19 +286,16 @@ static int record(sl_error *error) {
     int result = sl_folder_open(&folder, path, experiment, true, error);
     for (uint32_t i = 0; result == 0 && i < 3; i++)
         result = sl_folder_metrics(folder, &records[i], error);
-    if (result == 0)
-        result = sl_folder_parameters(folder, 0, 1, x, task.dimension, 1, error);
-    if (result == 0)
-        result =
-            sl_folder_best(folder, -1, 1, &(sl_evaluation){.loss = 1}, x, task.dimension, error);
-    if (result == 0)
-        result =
-            sl_folder_remember(folder, 1, &(sl_evaluation){.loss = 1}, x, task.dimension, error);
-    if (result == 0)
-        result = sl_folder_summary(
-            folder,
-            &(sl_summary){.driver = "sim", .nodes = 3, .record_count = 3, .records = records},
-            error);
+    THEN(result, sl_folder_parameters(folder, 0, 1, x, task.dimension, 1, error));
+    THEN(result,
+         sl_folder_best(folder, -1, 1, &(sl_evaluation){.loss = 1}, x, task.dimension, error));
+    THEN(result,
+         sl_folder_remember(folder, 1, &(sl_evaluation){.loss = 1}, x, task.dimension, error));
+    THEN(result,
+         sl_folder_summary(
+             folder,
+             &(sl_summary){.driver = "sim", .nodes = 3, .record_count = 3, .records = records},
+             error));
     sl_error at_close = {0};
     int closed = sl_folder_close(&folder, &at_close);
     if (result == 0 && closed != 0) {
@@ -352,10 +344,8 @@ static int pass_on(sl_error *error) {
     sl_encoder *encoder = NULL;
     sl_decoder *decoder = NULL;
     int result = sl_codec_open(&codec, &compressor, D, 4096, error);
-    if (result == 0)
-        result = sl_encoder_open(&encoder, codec, sl_vec_cpu(), error);
-    if (result == 0)
-        result = sl_decoder_open(&decoder, codec, sl_vec_cpu(), error);
+    THEN(result, sl_encoder_open(&encoder, codec, sl_vec_cpu(), error));
+    THEN(result, sl_decoder_open(&decoder, codec, sl_vec_cpu(), error));
     int code = result == 0 ? sl_encoder_begin(encoder, &message, &source) : 0;
     for (uint32_t p = 0; result == 0 && code == 0 && p < sl_codec_parts(codec); p++) {
         sl_payload payload;
@@ -417,12 +407,9 @@ static int train(sl_session *s, float *x, int rounds, struct saved *state, sl_er
     int result = start(s, x, state, error);
     for (int round = 0; round < rounds && result == 0; round++)
         result = sl_session_mix(s, x, error);
-    if (result == 0)
-        result = sl_session_sum(s, numbers, NUMBERS, NULL, error);
-    if (result == 0)
-        result = sl_session_average(s, x, average, &distance, error);
-    if (result == 0)
-        result = sl_session_average(s, x, NULL, NULL, error);
+    THEN(result, sl_session_sum(s, numbers, NUMBERS, NULL, error));
+    THEN(result, sl_session_average(s, x, average, &distance, error));
+    THEN(result, sl_session_average(s, x, NULL, NULL, error));
     if (result == 0 && !goes_on)
         result = save(s, x, state, error);
     return result;
@@ -438,8 +425,7 @@ static int peer(void *context, const sl_session_options *o, sl_error *error) {
     mine.tensors = &tensor;
     mine.tensor_count = 1;
     int result = sl_session_join(&s, context, D, &mine, error);
-    if (result == 0)
-        result = train(s, x, 1 + (int)o->rank, &saved[o->rank], error);
+    THEN(result, train(s, x, 1 + (int)o->rank, &saved[o->rank], error));
     if (result == 0)
         return sl_session_leave(&s, error);
     sl_session_abort(&s, NULL);

@@ -2,7 +2,6 @@
  * simulated, and with agents. */
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 
 #include "descent.h"
 #include "sessions.h"
@@ -162,39 +161,7 @@ START_TEST(join_refuses) {
     refuse(ring, "axes: 17");
 }
 
-/* ---- calls ---- */
-
-static bool refuses(int result, const char *text, const sl_error *e) {
-    return result == SL_EINVAL && strstr(e->text, text) != NULL;
-}
-
-static void *mix_elsewhere(void *session) {
-    float x[D];
-    sl_error e;
-    expect_refused(sl_session_mix(session, x, &e), "another thread", &e);
-    return NULL;
-}
-
-/* Check's own lock may be held by a thread that the child does not have: nothing of Check here. */
-static bool child_is_refused(sl_session *s, float *x) {
-    sl_session_report report = {.size = sizeof report};
-    sl_error e = {0};
-    bool refused = refuses(sl_session_mix(s, x, &e), "forked", &e);
-    refused &= refuses(sl_session_begin(s, x, &e), "forked", &e);
-    refused &= refuses(sl_session_average(s, x, NULL, NULL, &e), "forked", &e);
-    refused &= refuses(sl_session_status(s, &report, &e), "forked", &e);
-    refused &= sl_session_ready(s) == 0 && sl_session_fd(s) == -1;
-    refused &= refuses(sl_session_leave(&s, &e), "forked", &e);
-    return refused && s == NULL;
-}
-
-static void check_child(sl_session *s, float *x) {
-    pid_t child = fork();
-    if (child == 0)
-        _exit(child_is_refused(s, x) ? 0 : 1);
-    int status;
-    ck_assert(waitpid(child, &status, 0) == child && status == 0);
-}
+/* ---- calls; tests/python/test_ends.py has those of other threads, and of forked children ---- */
 
 static int misuse(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
@@ -215,12 +182,7 @@ static int misuse(void *context, const sl_session_options *o, sl_error *e) {
     expect_refused(sl_session_mix(s, x, e), "mix: a round is under way since begin", e);
     expect_refused(sl_session_average(s, x, NULL, NULL, e), "average: a round is under way", e);
     expect_refused(sl_session_leave(&s, e), "leave: a round is under way", e);
-    pthread_t thread;
-    pthread_create(&thread, NULL, mix_elsewhere, s);
-    pthread_join(thread, NULL);
     ck_assert_int_eq(sl_session_end(s, x, e), 0);
-    if (o->simulation == NULL && o->rank == 0)
-        check_child(s, x);
     return sl_session_leave(&s, e);
 }
 

@@ -132,29 +132,9 @@ static int give_nan(sl_session *s, float *x, sl_error *e) {
     return sl_session_mix(s, x, e);
 }
 
-static int change_x(sl_session *s, float *x, sl_error *e) {
-    int result = sl_session_begin(s, x, e);
-    x[7]++;
-    return THEN(result, sl_session_end(s, x, e));
-}
-
-static int average(sl_session *s, float *x, sl_error *e) {
-    return sl_session_average(s, x, NULL, NULL, e);
-}
-
 static int stop(sl_session *s, float *x, sl_error *e) {
     sl_session_stop(s);
-    return average(s, x, e);
-}
-
-static _Thread_local int interrupted;
-static int interrupt(void *context) {
-    return interrupted;
-}
-
-static int wait_long(sl_session *s, float *x, sl_error *e) {
-    interrupted = 1;
-    return average(s, x, e);
+    return sl_session_average(s, x, NULL, NULL, e);
 }
 
 static int never_call(sl_session *s, float *x, sl_error *e) {
@@ -166,11 +146,11 @@ static int never_call(sl_session *s, float *x, sl_error *e) {
     return sl_session_mix(s, x, e);
 }
 
+/* Of changes to what is borrowed, interrupts and time-outs tests/python/ has more. */
 static const struct fault {
     call *call;
-    const char *set; /* NULL: nothing */
     double deadline_s;
-    bool borrows, first;             /* in its first round, before start */
+    bool first;                      /* in its first round, before start */
     bool simulated;                  /* too */
     int code;                        /* of rank 2; the others' is SL_EPEER */
     const char *own, *others, *edge; /* edge: said by one of all, at least */
@@ -181,13 +161,8 @@ static const struct fault {
     {give_nan, .first = true, .simulated = true, .code = SL_EDIVERGED,
      .own = "node 2, round 1: x is nan at element 500 of b [1000]",
      .others = "node 2, round 1: x is nan"},
-    {change_x, .borrows = true, .simulated = true, .code = SL_EINVAL,
-     .own = "node 2, round 3: a [1000] was changed between begin and end", .others = ""},
     {stop, .simulated = true, .code = SL_ESTOPPED, .own = "node 2, round 3: stopped on request",
      .others = "stopped on request"},
-    {wait_long, .code = SL_ESTOPPED, .own = "interrupted", .others = "interrupted"},
-    {never_call, .set = "transport.round_timeout_s=1", .code = SL_EPEER,
-     .own = "has not come in time", .others = "has not come in time", .edge = "edge 2->"},
     {never_call, .deadline_s = 2, .code = SL_EPEER, .own = "longer than options.deadline_s (2 s)",
      .others = "longer than options.deadline_s (2 s)", .edge = "edge 2->"},
 };
@@ -215,10 +190,7 @@ START_LOOP_TEST(faults_are_named_to_all, sizeof faults / sizeof *faults) {
     bool named = f.edge == NULL;
     options.tensors = tensors;
     options.tensor_count = 3;
-    options.overlap = options.borrow = f.borrows;
-    options.waiting = interrupt;
     options.deadline_s = f.deadline_s;
-    set_options(&f.set, f.set != NULL);
     run_agents(threads, N, run_to_fault, &f, &options);
     for (int i = 0; i < N; i++) {
         expect_text(threads[i].result, i == 2 ? f.code : SL_EPEER, i == 2 ? f.own : f.others,
