@@ -47,8 +47,8 @@ static uint32_t window_chunks = WINDOW, credit = 8; /* of the agent, beyond what
 static sl_observer observer;                        /* beside its notices, which the test keeps */
 static const sl_checkpoints *checkpoints; /* each 1,000 rounds, and when asked; NULL: none */
 static bool checksums = true;             /* of what the agent sends */
-static const char *on_loss = "membership.on_loss=stop";
-static const char *norm_limit = "transport.norm_limit=0";
+static const char *on_loss = "stop";
+static double norm_limit;
 static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
 static void (*comes_together)(
     uint64_t round); /* of the agent's task, in its gradient; NULL: none */
@@ -354,29 +354,18 @@ typedef void (*meeting)(peer *p);
 /* With the agent's vectors on `device`, and payloads straight from its memory and to it if
  * `direct`. */
 static void meet_on(const char *device, bool direct, meeting behave) {
-    char json[256], on[32], reconnect[64], chunk[64], window[64], silence[64], round[64];
+    char json[1024];
     snprintf(json, sizeof json,
-             "{\"rounds\": 3, \"topology\": %s, \"optimizer\": {\"learning_rate\": 0}}", topology);
-    snprintf(on, sizeof on, "device=%s", device);
-    snprintf(reconnect, sizeof reconnect, "transport.reconnect_s=%g", reconnect_s);
-    snprintf(silence, sizeof silence, "transport.timeout_s=%g", timeout_s);
-    snprintf(round, sizeof round, "transport.round_timeout_s=%g", round_timeout_s);
-    snprintf(chunk, sizeof chunk, "transport.chunk_bytes=%d", PART_BYTES);
-    snprintf(window, sizeof window, "transport.window_chunks=%u", window_chunks);
-    const char *overrides[] = {silence,
-                               round,
-                               "transport.connect_timeout_s=3",
-                               on_loss,
-                               norm_limit,
-                               on,
-                               chunk,
-                               window,
-                               reconnect,
-                               direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off",
-                               checksums ? "transport.checksums=true" : "transport.checksums=false",
-                               checkpoints != NULL ? "checkpoint.every=1000"
-                                                   : "checkpoint.every=0"};
-    EXPECT_WELL(sl_experiment_parse(&experiment, json, "test", ".", overrides, 12, &error));
+             "{\"rounds\": 3, \"topology\": %s, \"optimizer\": {\"learning_rate\": 0}, "
+             "\"device\": \"%s\", \"membership\": {\"on_loss\": \"%s\"}, "
+             "\"checkpoint\": {\"every\": %d}, \"transport\": {\"timeout_s\": %g, "
+             "\"round_timeout_s\": %g, \"connect_timeout_s\": 3, \"reconnect_s\": %g, "
+             "\"norm_limit\": %g, \"chunk_bytes\": %d, \"window_chunks\": %u, "
+             "\"gpu_direct\": \"%s\", \"checksums\": %s}}",
+             topology, device, on_loss, checkpoints != NULL ? 1000 : 0, timeout_s, round_timeout_s,
+             reconnect_s, norm_limit, PART_BYTES, window_chunks, direct ? "on" : "off",
+             checksums ? "true" : "false");
+    EXPECT_WELL(sl_experiment_parse(&experiment, json, "test", ".", NULL, 0, &error));
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;
     settings.meets = comes_together != NULL;

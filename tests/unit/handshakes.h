@@ -6,20 +6,13 @@
 #include "secure/handshake.h"
 #include "secure_pairs.h"
 
-enum { KEPT_MAX = 32 };
-static sl_credentials *kept[KEPT_MAX];
-static int kept_count;
-
-/* Until the test ends: FIXTURES(NULL, close_kept). */
-static inline sl_credentials *keep(sl_credentials *credentials) {
-    ck_assert_int_lt(kept_count, KEPT_MAX);
-    kept[kept_count++] = credentials;
-    return credentials;
+static inline void close_credentials(void *credentials) {
+    sl_credentials_close(&(sl_credentials *){credentials});
 }
 
-static inline void close_kept(void) {
-    while (kept_count > 0)
-        sl_credentials_close(&kept[--kept_count]);
+/* Until the test ends. */
+static inline sl_credentials *keep(sl_credentials *credentials) {
+    return close_behind(credentials, close_credentials);
 }
 
 /* Lets the client and the server speak until neither has more to say; true: both are done. */

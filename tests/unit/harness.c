@@ -94,8 +94,8 @@ int run_tests(const char *name) {
         if (test_case == NULL) {
             test_case = tcase_create(name);
             tcase_set_timeout(test_case, 240);
+            tcase_add_checked_fixture(test_case, NULL, close_all); /* behind the next one's */
             tcase_add_checked_fixture(test_case, setup, teardown);
-            tcase_add_checked_fixture(test_case, NULL, close_all);
             suite_add_tcase(suite, test_case);
         }
         tcase_add_loop_test(test_case, e->test, 0, e->count);

@@ -1,61 +1,32 @@
-/* test_compress_sparse.c - top-k against a sort, the shared mask at both ends, and that nothing
- * malformed gets past sl_decoder_check. */
+/* test_compress_sparse.c - top-k against a sort, how often a vector is read, and masks that take
+ * turns. */
 #include <float.h>
 
 #include "messages.h"
 
-typedef enum shape {
-    GAUSSIAN,
-    EQUAL,
-    ZERO,
-    RISING,
-    FALLING,
-    TINY,
-    HEAVY,
-    FEW_VALUES,
-    EXTREME,
-    BURST,
-    SHAPES
-} shape;
+enum { GAUSSIAN, EQUAL, ZERO, RISING, FALLING, TINY, HEAVY, FEW_VALUES, EXTREME, BURST, SHAPES };
 
-static float *shaped(size_t d, shape s) {
+/* Element i of d, from a normal number. */
+static float shape(int s, float x, size_t i, size_t d) {
     static const float extremes[] = {0.0f,    -0.0f,    FLT_MIN / 8,  -FLT_MIN / 8,
                                      FLT_MAX, -FLT_MAX, FLT_TRUE_MIN, 1.0f};
+    return s == EQUAL        ? copysignf(0.5f, x)
+           : s == ZERO       ? (i % 3 == 0 ? -0.0f : 0.0f)
+           : s == RISING     ? (float)i
+           : s == FALLING    ? (float)(d - i)
+           : s == TINY       ? x * FLT_MIN / 64
+           : s == HEAVY      ? 1 / (x * x * x + 1e-6f)
+           : s == FEW_VALUES ? roundf(x)
+           : s == EXTREME    ? extremes[(uint32_t)(fabsf(x) * 1e4f) % 8]
+           : s == BURST      ? (i < d - d / 64 ? x * 1e-3f : x) /* a sample overestimates or misses
+                                                                   what is at the end */
+                        : x;
+}
+
+static float *shaped(size_t d, int s) {
     float *v = gaussian(d, 1);
     for (size_t i = 0; i < d; i++)
-        switch (s) {
-        case GAUSSIAN:
-            break;
-        case EQUAL:
-            v[i] = v[i] < 0 ? -0.5f : 0.5f;
-            break;
-        case ZERO:
-            v[i] = i % 3 == 0 ? -0.0f : 0.0f;
-            break;
-        case RISING:
-            v[i] = (float)i;
-            break;
-        case FALLING:
-            v[i] = (float)(d - i);
-            break;
-        case TINY:
-            v[i] *= FLT_MIN / 64;
-            break;
-        case HEAVY:
-            v[i] = 1 / (v[i] * v[i] * v[i] + 1e-6f);
-            break;
-        case FEW_VALUES:
-            v[i] = roundf(v[i]);
-            break;
-        case EXTREME:
-            v[i] = extremes[(uint32_t)(fabsf(v[i]) * 1e4f) % 8];
-            break;
-        case BURST:
-            v[i] = i < d - d / 64 ? v[i] * 1e-3f : v[i];
-            break; /* a sample overestimates or misses what is at the end */
-        case SHAPES:
-            break;
-        }
+        v[i] = shape(s, v[i], i, d);
     return v;
 }
 
@@ -90,9 +61,8 @@ static void expect_top_k(const float *v, const uint32_t *order, size_t d, size_t
 }
 
 START_LOOP_TEST(top_k_is_what_a_sort_gives, SHAPES) {
-    shape s = (shape)_i;
     for (size_t d = 1; d <= 5000; d += d < 20 ? 1 : d / 3) {
-        float *v = shaped(d, s);
+        float *v = shaped(d, _i);
         uint32_t *order = ranking(v, d);
         for (size_t k = 1; k <= d; k += k / 2 + 1)
             expect_top_k(v, order, d, k, PART_SMALL);
@@ -104,7 +74,7 @@ START_LOOP_TEST(top_k_is_what_a_sort_gives, SHAPES) {
 START_LOOP_TEST(top_k_of_a_long_vector_is_what_a_sort_gives, SHAPES) {
     static const size_t kept[] = {5, 1311, 50000};
     size_t d = (1 << 17) + 3;
-    float *v = shaped(d, (shape)_i);
+    float *v = shaped(d, _i);
     uint32_t *order = ranking(v, d);
     for (int i = 0; i < 3; i++)
         expect_top_k(v, order, d, kept[i], 16 * PART_SMALL);

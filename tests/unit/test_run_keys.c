@@ -7,8 +7,6 @@
 
 static const sl_passage passage = {.run_id = 5, .from = 3, .to = 1, .incarnation = 77};
 
-FIXTURES(NULL, close_kept);
-
 /* While two run keys hold, whoever has either is taken; who has one that was forgotten is known. */
 START_TEST(a_proof_with_two_keys_is_taken_by_holders_of_either) {
     sl_credentials *old = keep(make_run_key()), *now = keep(make_run_key()),

@@ -28,8 +28,6 @@ static void count_up(uint8_t *bytes, size_t count) {
         bytes[i] = (uint8_t)i;
 }
 
-FIXTURES(NULL, close_kept);
-
 /* By Python's hmac and hashlib. */
 START_TEST(derived_secrets_are_hkdf) {
     uint8_t secret[SL_SECRET_BYTES], out[32];
@@ -297,12 +295,7 @@ static bool meet(const sl_credentials *client, const sl_credentials *server,
     return handshakes_meet(b.client, b.server, b.why);
 }
 
-static void forget(void) {
-    close_both();
-    close_kept();
-}
-
-FIXTURES(NULL, forget);
+FIXTURES(NULL, close_both);
 
 static void check_keys(uint8_t use, bool equal) {
     uint8_t sends[2][SL_SEAL_KEY_BYTES], takes[2][SL_SEAL_KEY_BYTES];

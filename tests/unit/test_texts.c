@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "harness.h"
 #include "learner/data/data.h"
 #include "learner/quadratic.h"
 #include "starling/experiment.h"
@@ -11,21 +10,17 @@
 #include "starling/suggest.h"
 #include "starling/text.h"
 #include "starling/topology.h"
+#include "temporary.h"
 
 #define LIMIT ((size_t)1 << 20)
 #define MARK "\xEF\xBB\xBF"
 
-static char path[] = "/tmp/starling-text-XXXXXX";
+static const char *path;
 static sl_error error;
 
 static void setup(void) {
-    strcpy(path + strlen(path) - 6, "XXXXXX");
-    close(mkstemp(path));
-    error = (sl_error){0};
-}
-
-static void teardown(void) {
-    unlink(path);
+    make_base();
+    path = at("text");
 }
 
 static void write_bytes(const void *bytes, size_t size) {
@@ -60,7 +55,7 @@ static const struct {
     {"", ""},
 };
 
-FIXTURES(setup, teardown);
+FIXTURES(setup, remove_base);
 
 START_LOOP_TEST(marks_and_line_ends_are_gone, sizeof texts / sizeof *texts) {
     const char *written = texts[_i].written;

@@ -48,13 +48,11 @@ static void say_bye_early(peer *p) {
 
 static const struct {
     meeting behave;
-    const char *norm_limit;
-} peers[] = {{come_again, "transport.norm_limit=0"},
-             {send_a_huge_part, "transport.norm_limit=100"},
-             {say_bye_early, "transport.norm_limit=0"}};
+    double norm_limit;
+} peers[] = {{come_again, 0}, {send_a_huge_part, 100}, {say_bye_early, 0}};
 
 START_LOOP_TEST(who_makes_no_sense_is_lost_and_the_run_goes_on, sizeof peers / sizeof *peers) {
-    on_loss = "membership.on_loss=continue";
+    on_loss = "continue";
     norm_limit = peers[_i].norm_limit;
     timeout_s = 30; /* none of them is silent */
     meet(peers[_i].behave);
