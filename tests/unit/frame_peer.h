@@ -193,14 +193,14 @@ static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t ran
     static const sl_connection_handlers handlers = {on_connected, on_received, on_sent, on_down};
     sl_fabric_settings settings = local_fabric(p, 0);
     EXPECT_WELL(sl_fabric_open(&p->fabric, &settings, &error));
-    ck_assert_int_eq(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error), 0);
+    EXPECT_WELL(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error));
     const sl_buffers buffers = {.vec = sl_vec_cpu(), .count = 8, .bytes = sizeof p->last};
-    ck_assert_int_eq(sl_pool_open(&p->pool, p->fabric, &buffers, NULL, &error), 0);
+    EXPECT_WELL(sl_pool_open(&p->pool, p->fabric, &buffers, NULL, &error));
     struct sockaddr_storage address = loopback_address(port);
     uint8_t greeting[SL_GREETING_BYTES] = {0};
     memcpy(greeting, magic, 8);
     memcpy(greeting + 8, &rank, sizeof rank);
-    ck_assert_int_eq(sl_connection_dial(p->link, &address, greeting, &error), 0);
+    EXPECT_WELL(sl_connection_dial(p->link, &address, greeting, &error));
 }
 
 static void peer_send_both(peer *p, const uint8_t *frame, size_t bytes, const void *payload,
@@ -378,7 +378,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                               .evaluate = evaluate};
     EXPECT_WELL(sl_agent_open(&agent, &settings, &error));
     sl_roster *roster;
-    ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:10\n127.0.0.1:9\n", "roster", &error), 0);
+    EXPECT_WELL(sl_roster_parse(&roster, "127.0.0.1:10\n127.0.0.1:9\n", "roster", &error));
     pthread_t thread;
     frames_come = data_come = 0;
     opened = 0;

@@ -49,7 +49,7 @@ static void expect_within(const char *json, const char *what, sl_bounds found, s
 static void compare_closed_form(const char *json) {
     sl_topology_spec spec;
     sl_structure known, found = structure_of(json);
-    ck_assert_int_eq(sl_topology_spec_parse(&spec, json, "test", &error), 0);
+    EXPECT_WELL(sl_topology_spec_parse(&spec, json, "test", &error));
     ck_assert_msg(sl_structure_closed_form(&known, &spec), "%s", json);
     expect_within(json, "diameter", found.diameter, known.diameter);
     expect_within(json, "edge connectivity", found.edge_connectivity, known.edge_connectivity);

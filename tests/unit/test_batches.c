@@ -14,8 +14,7 @@ static float *found[2]; /* models of the host, and of the device */
 
 static void open_all(void) {
     sl_error error;
-    ck_assert_int_eq(
-        sl_topology_parse(&topology, "{\"nodes\": 4, \"family\": \"ring\"}", "", &error), 0);
+    EXPECT_WELL(sl_topology_parse(&topology, "{\"nodes\": 4, \"family\": \"ring\"}", "", &error));
     for (int i = 0; i < 2; i++)
         found[i] = malloc(DIMENSION * sizeof(float));
 }

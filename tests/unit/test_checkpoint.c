@@ -88,7 +88,7 @@ static int simulate(const sl_experiment *e) {
 
 static int newest(const sl_experiment *e, uint64_t *round) {
     sl_checkpoint_owner owner;
-    ck_assert_int_eq(sl_checkpoint_owner_of(&owner, e, &task, 7, &error), 0);
+    EXPECT_WELL(sl_checkpoint_owner_of(&owner, e, &task, 7, &error));
     return sl_checkpoint_newest(round, base, &owner, 0, NODES, UINT64_MAX, NULL, NULL, &error);
 }
 
@@ -101,7 +101,7 @@ START_TEST(the_newest_rounds_stay) {
     sl_checkpoint_file *files;
     size_t count;
     EXPECT_WELL(simulate(e));
-    ck_assert_int_eq(sl_checkpoint_list(&files, &count, base, &error), 0);
+    EXPECT_WELL(sl_checkpoint_list(&files, &count, base, &error));
     ck_assert_uint_eq(count, 3 * NODES);
     for (size_t i = 0; i < count; i++) {
         ck_assert_uint_eq(files[i].round, ROUNDS - 2 + i / NODES);

@@ -132,7 +132,7 @@ static bool record(uint32_t rank) {
     if (waiting[rank])
         return false;
     const sl_record r = {.rank = rank, .round.round = next[rank]};
-    ck_assert_int_eq(collector_record(&c, &r, model, &error), 0);
+    EXPECT_WELL(collector_record(&c, &r, model, &error));
     next[rank] += EVERY;
     return true;
 }
@@ -149,7 +149,7 @@ static void record_up_to(uint64_t round, const uint32_t *order, uint32_t ranks) 
 
 static void lose(uint32_t rank) {
     const sl_loss loss = {.rank = rank};
-    ck_assert_int_eq(collector_lose(&c, &loss, &error), 0);
+    EXPECT_WELL(collector_lose(&c, &loss, &error));
 }
 
 static void come_back(uint32_t rank, uint64_t round) {

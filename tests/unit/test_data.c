@@ -104,7 +104,7 @@ START_TEST(idx_takes_the_first_samples_asked_for) {
     sl_data_config config = config_of(SL_DATA_MNIST);
     config.train_samples = 2;
     config.test_samples = 1;
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), 0);
+    EXPECT_WELL(sl_data_load(&data, &config, 1, &error));
     ck_assert_uint_eq(data.train.count, 2);
     ck_assert_uint_eq(data.test.count, 1);
     sl_data_close(&data);
@@ -318,7 +318,7 @@ START_TEST(libsvm_files_count_from_0_together) {
 /* The same pixels on every machine: a change here breaks the repeatability of recorded runs. */
 START_TEST(digits_of_seed_1_never_change) {
     sl_data_config config = {.train_samples = 1000, .test_samples = 1};
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), 0);
+    EXPECT_WELL(sl_data_load(&data, &config, 1, &error));
     uLong crc = crc32(0, data.train.pixels, 1000 * 784);
     ck_assert_msg(crc == 0xa463e122u, "CRC-32 of the pixels is 0x%08lx", crc);
 }

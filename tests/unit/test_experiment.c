@@ -344,7 +344,7 @@ START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
             json_decref(value);
             value = json_real(2.5);
         }
-        ck_assert_int_eq(sl_key_read(k, e, value, &error), 0);
+        EXPECT_WELL(sl_key_read(k, e, value, &error));
         json_decref(value);
         const bool overlap = strcmp(k->path, "transport.overlap") == 0;
         bool shared = k->type != SL_KEY_PATH && strncmp(k->path, "record.", 7) != 0 &&

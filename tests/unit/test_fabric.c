@@ -244,7 +244,7 @@ static void connect_with_pool(void) {
     uint8_t first[SL_FRAME_HEADER_BYTES];
     open_side(&a, NULL);
     open_side(&b, NULL);
-    ck_assert_int_eq(sl_pool_open(&a.pool, a.fabric, &buffers, NULL, &error), 0);
+    EXPECT_WELL(sl_pool_open(&a.pool, a.fabric, &buffers, NULL, &error));
     dial(2);
     LOOK_UNTIL(b.connected);
     sl_frame_encode(&(sl_frame){.type = SL_FRAME_BYE}, first);

@@ -24,7 +24,7 @@ static void refuse(const char *file, const char *words) {
     ck_assert_int_eq(sl_credentials_load_key(&credentials, file, &error), SL_EFILE);
     ck_assert_ptr_null(credentials);
     ck_assert_msg(strstr(error.text, words) != NULL, "%s", error.text);
-    ck_assert_msg(strncmp(error.text, file, strlen(file)) == 0, "%s", error.text);
+    EXPECT_WELL(strncmp(error.text, file, strlen(file)));
 }
 
 FIXTURES(setup, remove_base);
@@ -133,12 +133,12 @@ START_TEST(a_nodes_pair_belongs_together) {
     sl_credentials *credentials = NULL;
     sl_error error;
     struct stat status;
-    ck_assert_int_eq(sl_node_keys_make(name, one, &error), 0);
-    ck_assert_int_eq(sl_node_keys_make(other, two, &error), 0);
+    EXPECT_WELL(sl_node_keys_make(name, one, &error));
+    EXPECT_WELL(sl_node_keys_make(other, two, &error));
     ck_assert_str_ne(one, two);
-    ck_assert_int_eq(sl_certificate_fingerprint(from, read, &error), 0);
+    EXPECT_WELL(sl_certificate_fingerprint(from, read, &error));
     ck_assert_str_eq(read, one);
-    ck_assert_int_eq(sl_credentials_load_node(&credentials, name, &error), 0);
+    EXPECT_WELL(sl_credentials_load_node(&credentials, name, &error));
     ck_assert(sl_fingerprint_parse(one, bytes));
     ck_assert_mem_eq(bytes, credentials->fingerprint, sizeof bytes);
     sl_credentials_close(&credentials);

@@ -272,7 +272,7 @@ START_TEST(a_roster_that_is_told_says_of_which_run_it_is) {
 }
 
 START_TEST(a_pattern_names_each_rank) {
-    ck_assert_int_eq(sl_roster_find(&roster, "h{rank}-{rank}.svc:70{rank}", 12, 0, 1, &error), 0);
+    EXPECT_WELL(sl_roster_find(&roster, "h{rank}-{rank}.svc:70{rank}", 12, 0, 1, &error));
     ck_assert_uint_eq(sl_roster_count(roster), 12);
     ck_assert_str_eq(sl_roster_host(roster, 11), "h11-11.svc");
     ck_assert_uint_eq(sl_roster_port(roster, 11), 7011);
@@ -308,11 +308,11 @@ START_TEST(the_own_host_may_be_loopback) {
                   error.text);
     ck_assert_int_eq(parse("localhost:1\n[fd00::1]:1\n"), 0);
     sl_roster_be(roster, 0);
-    ck_assert_int_eq(sl_roster_resolve(roster, 20, NULL, &error), 0);
+    EXPECT_WELL(sl_roster_resolve(roster, 20, NULL, &error));
     ck_assert_str_eq(sl_roster_everywhere(roster), "::");
     ck_assert_int_eq(parse("localhost:1\nlocalhost:2\n"), 0);
     sl_roster_be(roster, 0);
-    ck_assert_int_eq(sl_roster_resolve(roster, 20, NULL, &error), 0);
+    EXPECT_WELL(sl_roster_resolve(roster, 20, NULL, &error));
     ck_assert_ptr_null(sl_roster_everywhere(roster));
 }
 
@@ -368,7 +368,7 @@ START_LOOP_TEST(lists_of_hosts_give_a_rank_to_each_slot, sizeof hostfiles / size
     sl_hostfile hosts = {0};
     char found[512] = "";
     if (places[0] == '\0') {
-        ck_assert_int_eq(sl_hostfile_parse(&hosts, text, "hosts", hostfiles[_i].ranks, &error), 0);
+        EXPECT_WELL(sl_hostfile_parse(&hosts, text, "hosts", hostfiles[_i].ranks, &error));
         return;
     }
     EXPECT_WELL(find_hosts(text, hostfiles[_i].ranks));

@@ -371,7 +371,7 @@ START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
     sl_layers table = {.input = {1, 1, PIXELS}};
     sl_network net;
     for (int l = 0; l < 2; l++)
-        ck_assert_int_eq(sl_layers_add(&table, &layers[l], &error), 0);
+        EXPECT_WELL(sl_layers_add(&table, &layers[l], &error));
     ck_assert_int_eq(open_on(&net, &table, FASTEST, ROWS), 0);
     const size_t d = table.dimension, room = ((d + FARTHEST) * sizeof(float) + 63) / 64 * 64;
     float *x = aligned_alloc(64, room), *g = aligned_alloc(64, room),

@@ -40,7 +40,7 @@ START_TEST(stress_recovers_what_fits_the_plane) {
     layout_point points[N];
     for (int i = 0; i < N * N; i++)
         hops[i] = (uint16_t)abs(i / N - i % N);
-    ck_assert_int_eq(stress_place(points, hops, N, &error), 0);
+    EXPECT_WELL(stress_place(points, hops, N, &error));
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
             ck_assert_double_eq_tol(distance(points[i], points[j]), abs(i - j), 0.02);
@@ -69,12 +69,12 @@ START_TEST(text_is_escaped_and_numbers_are_short) {
     char path[] = "/tmp/starling-svg-XXXXXX", text[4096];
     close(mkstemp(path));
     svg *s = NULL;
-    ck_assert_int_eq(svg_open(&s, path, 100, 50, "a < b & \"c\"", "", &error), 0);
+    EXPECT_WELL(svg_open(&s, path, 100, 50, "a < b & \"c\"", "", &error));
     svg_line(s, (svg_point){1.0 / 3, -0.001}, (svg_point){100, 2.5},
              &(svg_paint){.stroke = "#000000", .width = 1});
     svg_text(s, (svg_point){0, 0}, &(svg_font){.size = 10, .colour = "#000000"}, "x_{2} > 10^{%d}",
              3);
-    ck_assert_int_eq(svg_close(&s, &error), 0);
+    EXPECT_WELL(svg_close(&s, &error));
     ck_assert_ptr_null(s);
     read_back(text, sizeof text, path);
     ck_assert_ptr_nonnull(strstr(text, "a &lt; b &amp; &quot;c&quot;"));
@@ -90,7 +90,7 @@ START_TEST(what_cannot_be_written_is_told) {
                  "/nowhere/x.svg");
     if (access("/dev/full", W_OK) != 0)
         return;
-    ck_assert_int_eq(svg_open(&s, "/dev/full", 10, 10, "", "", &error), 0);
+    EXPECT_WELL(svg_open(&s, "/dev/full", 10, 10, "", "", &error));
     ck_assert_int_eq(svg_close(&s, &error), SL_EFILE);
     ck_assert_int_eq(access("/dev/full", F_OK), 0);
 }

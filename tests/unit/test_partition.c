@@ -10,7 +10,7 @@ static sl_error error;
 
 static sl_samples labelled(uint32_t count, uint32_t classes) {
     sl_samples samples;
-    ck_assert_int_eq(sl_samples_allocate(&samples, SL_SAMPLES_PIXELS, count, 1, "test", &error), 0);
+    EXPECT_WELL(sl_samples_allocate(&samples, SL_SAMPLES_PIXELS, count, 1, "test", &error));
     samples.classes = classes;
     for (uint32_t i = 0; i < count; i++)
         samples.labels[i] = (uint16_t)(i * 7919u % classes);
@@ -99,7 +99,7 @@ static void check_shares(sl_shares *s, uint32_t count) {
     sl_partition p = open_partition(&s->config, s->samples, count, 5);
     for (uint32_t place = 0; place < count; place++) {
         const uint32_t rank = s->ranks_max - count + place, *indices, *own;
-        ck_assert_int_eq(sl_shares_deal(s, rank, place, count, &error), 0);
+        EXPECT_WELL(sl_shares_deal(s, rank, place, count, &error));
         ck_assert_uint_eq(sl_shares_size(s, rank), sl_partition_size(&p, place));
         const uint32_t batch = sl_shares_batch(s, rank, 9, 16, &indices);
         ck_assert_uint_eq(batch, sl_partition_batch(&p, place, 9, 16, &own));
@@ -113,7 +113,7 @@ START_TEST(members_share_samples_anew) {
     const sl_data_config config = {
         .partition = SL_PARTITION_DIRICHLET, .alpha = 0.1, .on_change = SL_ON_CHANGE_SHARE};
     sl_shares s;
-    ck_assert_int_eq(sl_shares_open(&s, &config, &samples, 6, 2, 5, &error), 0);
+    EXPECT_WELL(sl_shares_open(&s, &config, &samples, 6, 2, 5, &error));
     check_shares(&s, 5);
     check_shares(&s, 8);
     check_shares(&s, 5);
@@ -138,7 +138,7 @@ START_TEST(impossible_partitions_are_refused) {
 /* A text of `speakers` of whom speaker s has s % 7 samples: every seventh none. */
 static sl_samples spoken(uint32_t count, uint32_t speakers) {
     sl_samples samples;
-    ck_assert_int_eq(sl_samples_allocate(&samples, SL_SAMPLES_CODES, count, 5, "test", &error), 0);
+    EXPECT_WELL(sl_samples_allocate(&samples, SL_SAMPLES_CODES, count, 5, "test", &error));
     samples.classes = 2;
     samples.group_count = speakers;
     samples.speakers = true;
@@ -208,7 +208,7 @@ START_TEST(who_joins_has_all_samples_and_the_others_theirs) {
     sl_data_config config = {.partition = SL_PARTITION_IID};
     sl_partition p = open_partition(&config, &samples, 4, 1), grown;
     const uint32_t *a, *b;
-    ck_assert_int_eq(sl_partition_open(&grown, &config, &samples, 4, 2, 1, &error), 0);
+    EXPECT_WELL(sl_partition_open(&grown, &config, &samples, 4, 2, 1, &error));
     for (uint32_t rank = 0; rank < 4; rank++) {
         ck_assert_uint_eq(sl_partition_batch(&p, rank, 3, 8, &a), 8);
         ck_assert_uint_eq(sl_partition_batch(&grown, rank, 3, 8, &b), 8);

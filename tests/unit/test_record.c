@@ -216,15 +216,15 @@ START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
 
 START_TEST(what_a_run_has_left_is_refused_before_it_starts) {
     sl_error error = {0};
-    ck_assert_int_eq(sl_folder_check(at("run"), e, 0, &error), 0);
+    EXPECT_WELL(sl_folder_check(at("run"), e, 0, &error));
     ck_assert_int_ne(access(at("run"), F_OK), 0);
     sl_folder *folder = open_folder(at("run"), e, false);
-    ck_assert_int_eq(sl_folder_check(at("run"), e, 0, &error), 0);
+    EXPECT_WELL(sl_folder_check(at("run"), e, 0, &error));
     EXPECT_ERROR(sl_folder_check(at("run"), e, -1, &error), SL_EFILE, "already holds a run");
     sl_record record = record_of(0, 1);
     ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
     EXPECT_ERROR(sl_folder_check(at("run"), e, 0, &error), SL_EFILE, "agent 0 has already written");
-    ck_assert_int_eq(sl_folder_check(at("run"), e, 1, &error), 0);
+    EXPECT_WELL(sl_folder_check(at("run"), e, 1, &error));
     const sl_summary summary = {.driver = "agent", .rounds = 3, .nodes = 4};
     ck_assert_int_eq(sl_folder_summary(folder, &summary, NULL), 0);
     close_folder(folder);

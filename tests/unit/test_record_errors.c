@@ -26,10 +26,10 @@ START_TEST(a_process_at_its_descriptor_limit_still_writes) {
     sl_record record = record_of(0, 1);
     for (uint64_t r = 1; r <= 3; r++) {
         EXPECT_WELL(sl_folder_metrics(folder, &record, &error));
-        ck_assert_int_eq(sl_folder_parameters(folder, 4 - r, 0, awkward, AWKWARD, 1, &error), 0);
-        ck_assert_int_eq(sl_folder_best(folder, -1, r, &evaluation, awkward, AWKWARD, &error), 0);
+        EXPECT_WELL(sl_folder_parameters(folder, 4 - r, 0, awkward, AWKWARD, 1, &error));
+        EXPECT_WELL(sl_folder_best(folder, -1, r, &evaluation, awkward, AWKWARD, &error));
     }
-    ck_assert_int_eq(sl_folder_remember(folder, 3, &evaluation, awkward, AWKWARD, &error), 0);
+    EXPECT_WELL(sl_folder_remember(folder, 3, &evaluation, awkward, AWKWARD, &error));
     uint64_t round;
     EXPECT_WELL(sl_folder_rescue(folder, -1, &round, &error));
     EXPECT_WELL(sl_folder_close(&folder, &error));
@@ -120,12 +120,11 @@ START_TEST(content_is_on_the_disk_before_its_name) {
     watched = true;
     sl_folder *folder = open_folder(at("run"), e, true);
     ck_assert_msg(is_synced(at("run")), "the name of the configuration may be lost");
-    ck_assert_int_eq(sl_folder_model(folder, -1, "", awkward, AWKWARD, &error), 0);
+    EXPECT_WELL(sl_folder_model(folder, -1, "", awkward, AWKWARD, &error));
     ck_assert_msg(is_synced(at("run")), "the name of the model may be lost");
     const sl_evaluation evaluation = {.loss = 1};
-    ck_assert_int_eq(sl_folder_best(folder, -1, 1, &evaluation, awkward, AWKWARD, &error), 0);
-    ck_assert_int_eq(sl_folder_summary(folder, &(sl_summary){.driver = "sim", .nodes = 4}, &error),
-                     0);
+    EXPECT_WELL(sl_folder_best(folder, -1, 1, &evaluation, awkward, AWKWARD, &error));
+    EXPECT_WELL(sl_folder_summary(folder, &(sl_summary){.driver = "sim", .nodes = 4}, &error));
     ck_assert_msg(is_synced(at("run")), "the name of the summary may be lost");
     ck_assert_int_ge(renamed, 4); /* configuration, two models, summary */
     close_folder(folder);

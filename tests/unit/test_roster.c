@@ -28,9 +28,8 @@ START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
         ck_assert_msg(strstr(error.text, bad[i].complaint) != NULL, "%s", error.text);
         ck_assert_ptr_null(roster);
     }
-    ck_assert_int_eq(sl_roster_parse(&roster, "# two\n0 10.0.0.1:7000\n\n1 [::1]:7001 # here\n",
-                                     "roster", &error),
-                     0);
+    EXPECT_WELL(sl_roster_parse(&roster, "# two\n0 10.0.0.1:7000\n\n1 [::1]:7001 # here\n",
+                                "roster", &error));
     ck_assert_uint_eq(sl_roster_count(roster), 2);
     ck_assert_str_eq(sl_roster_host(roster, 0), "10.0.0.1");
     ck_assert_str_eq(sl_roster_host(roster, 1), "::1");
@@ -40,15 +39,15 @@ START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
 
 START_TEST(names_are_looked_up_and_unknown_ones_named) {
     sl_roster *roster = NULL;
-    ck_assert_int_eq(sl_roster_parse(&roster, "localhost:1\n127.0.0.1:2\n", "roster", &error), 0);
+    EXPECT_WELL(sl_roster_parse(&roster, "localhost:1\n127.0.0.1:2\n", "roster", &error));
     EXPECT_WELL(sl_roster_resolve(roster, 20, NULL, &error));
     sl_roster_close(&roster);
-    ck_assert_int_eq(sl_roster_parse(&roster, "localhost:1\n127.0.0.1:1\n", "roster", &error), 0);
+    EXPECT_WELL(sl_roster_parse(&roster, "localhost:1\n127.0.0.1:1\n", "roster", &error));
     EXPECT_ERROR(sl_roster_resolve(roster, 20, NULL, &error), SL_EFILE,
                  "is the address of ranks 0 and 1");
     sl_roster_close(&roster);
     const int stop = 1;
-    ck_assert_int_eq(sl_roster_parse(&roster, "no-such-host.invalid:1\n", "roster", &error), 0);
+    EXPECT_WELL(sl_roster_parse(&roster, "no-such-host.invalid:1\n", "roster", &error));
     int result = sl_roster_resolve(roster, 20, &stop, &error);
     ck_assert(result == SL_ESTOPPED || result == SL_EINVAL); /* whichever is first */
     ck_assert_msg(strstr(error.text, "no-such-host.invalid") != NULL, "%s", error.text);
@@ -112,7 +111,7 @@ START_TEST(what_a_roster_changes_is_said) {
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char said[256];
         sl_roster *now = parse(changes[i].now);
-        ck_assert_int_eq(sl_roster_check_change(now, was, &error), 0);
+        EXPECT_WELL(sl_roster_check_change(now, was, &error));
         sl_roster_tell_change(now, was, said, sizeof said);
         ck_assert_str_eq(said, changes[i].said);
         sl_roster_close(&now);
@@ -127,7 +126,7 @@ START_TEST(what_a_roster_changes_is_said) {
 
 START_TEST(revoked_stands_for_a_certificate_only) {
     sl_roster *roster = parse("a:1 revoked\nb:1 " PIN("2") "\n");
-    ck_assert_int_eq(sl_roster_check_fingerprints(roster, &error), 0);
+    EXPECT_WELL(sl_roster_check_fingerprints(roster, &error));
     ck_assert(sl_roster_revokes(roster, 0) && !sl_roster_revokes(roster, 1));
     EXPECT_ERROR(sl_roster_check_unrevoked(roster, &error), SL_EFILE,
                  "roster:1: rank 0 is revoked");

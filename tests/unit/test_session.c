@@ -201,7 +201,7 @@ static int begin_untold(void *context, const sl_session_options *o, sl_error *e)
 }
 
 START_TEST(begin_wants_overlap) {
-    ck_assert_int_eq(sl_simulate(ring, N, begin_untold, world, &options, &error), 0);
+    EXPECT_WELL(sl_simulate(ring, N, begin_untold, world, &options, &error));
 }
 
 /* ---- status ---- */
@@ -265,13 +265,13 @@ START_TEST(status_says_who_has_not_come) {
     ck_assert_int_eq(sem_wait(&joined), 0);
     for (int i = 0; i < 1000 && strstr(r.waits_for, "agents") == NULL; i++) {
         usleep(20000);
-        ck_assert_int_eq(sl_session_status(alone, &r, &error), 0);
+        EXPECT_WELL(sl_session_status(alone, &r, &error));
     }
     ck_assert_str_eq(r.waits_for, "agents to come up: 1, 3");
     ck_assert_uint_eq(sl_session_edges(alone, edges, 3), 2);
     ck_assert(edges[0].awaited && !edges[0].connected && edges[1].awaited);
     char said[SL_SESSION_SAID_MAX];
-    ck_assert_int_eq(sl_session_reload(alone, said, &error), 0);
+    EXPECT_WELL(sl_session_reload(alone, said, &error));
     ck_assert_str_eq(said, "the roster is as before");
     sl_session_stop(alone);
     pthread_join(threads[0].thread, NULL);

@@ -260,7 +260,7 @@ START_TEST(a_session_on_the_cpu_has_no_stream) {
     static const char host[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}}";
     sl_session *s;
     options.rank = 0;
-    ck_assert_int_eq(sl_session_join(&s, host, D, &options, &error), 0);
+    EXPECT_WELL(sl_session_join(&s, host, D, &options, &error));
     ck_assert_int_eq(sl_session_stream(s, NULL, &error), SL_EINVAL);
     ck_assert_str_eq(error.text, "stream: device is \"cpu\", which has none; x on a GPU needs "
                                  "device \"cuda:N\" in the experiment");

@@ -47,7 +47,7 @@ START_TEST(calls_without_a_session_are_refused) {
     ck_assert_int_eq(sl_session_fd(NULL), -1);
     sl_session_stop(NULL);
     sl_session_abort(&s, "nothing");
-    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
+    EXPECT_WELL(sl_session_leave(&s, &error));
 }
 
 /* ---- values that cannot be ---- */
@@ -117,7 +117,7 @@ START_TEST(status_wants_the_size_of_its_report) {
     sl_session *s;
     sl_session_report report = {.size = 0};
     be_one_of_places();
-    ck_assert_int_eq(sl_session_join(&s, ring, D, &options, &error), 0);
+    EXPECT_WELL(sl_session_join(&s, ring, D, &options, &error));
     expect(sl_session_status(s, &report, &error), "size: 0");
     expect(sl_session_status(s, NULL, &error), "status: out is NULL");
     sl_session_abort(&s, NULL);

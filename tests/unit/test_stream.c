@@ -19,7 +19,7 @@ static sl_stream open_one(void) {
 static sl_stream s; /* of most tests */
 
 static void setup(void) {
-    ck_assert_int_eq(sl_copies_open(&copies, 2 * WINDOW, PART_BYTES, &error), 0);
+    EXPECT_WELL(sl_copies_open(&copies, 2 * WINDOW, PART_BYTES, &error));
     s = open_one();
 }
 

@@ -25,7 +25,7 @@ static const struct {
 
 START_LOOP_TEST(tables_have_the_published_sizes, sizeof published / sizeof *published) {
     sl_layer_table t;
-    ck_assert_int_eq(sl_layer_table_open(&t, published[_i].kind, &error), 0);
+    EXPECT_WELL(sl_layer_table_open(&t, published[_i].kind, &error));
     ck_assert_uint_eq(t.dimension, published[_i].dimension);
     ck_assert_uint_eq(t.count, published[_i].tensors);
     ck_assert_double_eq_tol(1e-9 * t.products, published[_i].products, 0.0006);

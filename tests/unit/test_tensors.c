@@ -42,7 +42,7 @@ START_TEST(both_formats_come_back) {
     char *head, npy[SL_NPY_HEAD_BYTES];
     size_t bytes;
     numbers(x);
-    ck_assert_int_eq(sl_safetensors_head(&head, &bytes, model, TENSORS, &error), 0);
+    EXPECT_WELL(sl_safetensors_head(&head, &bytes, model, TENSORS, &error));
     ck_assert_uint_eq(bytes % 64, 0);
     write_file(head, bytes, x, sizeof x);
     free(head);
@@ -72,7 +72,7 @@ static int load_header(const char *text, size_t claimed, size_t data_bytes) {
 
 static void refuse(const char *text, const char *why) {
     ck_assert_int_eq(load_header(text, strlen(text), 44), SL_EFILE);
-    ck_assert_msg(strncmp(error.text, path, strlen(path)) == 0, "%s", error.text);
+    EXPECT_WELL(strncmp(error.text, path, strlen(path)));
     ck_assert_msg(strstr(error.text, why) != NULL, "%s", error.text);
 }
 

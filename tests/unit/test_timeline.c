@@ -293,7 +293,7 @@ static void compare_exchange(uint32_t nodes, const char *algorithm, uint64_t rou
         experiment_of("{'rounds': 1, 'topology': %s, 'algorithm': %s}", topology, algorithm);
     sl_plan plan;
     sl_error error = {0};
-    ck_assert_int_eq(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error), 0);
+    EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error));
     EXPECT_WELL(sl_timeline_exchange(one, &plan.config, e->topology,
                                      &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, round,
                                      &error));

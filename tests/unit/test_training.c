@@ -137,8 +137,8 @@ START_TEST(a_learner_moves_between_devices) {
     sl_learner_settings e = settings_of(MLP, "/nowhere");
     trainer cpu = open_trainer(&e, sl_vec_cpu()), there = open_trainer(&e, device());
     double on_cpu = step(&cpu, 1, 0), on_device = step(&there, 1, 0);
-    ck_assert_int_eq(sl_learner_attach(cpu.learner, there.vec, &error), 0);
-    ck_assert_int_eq(sl_learner_attach(there.learner, cpu.vec, &error), 0);
+    EXPECT_WELL(sl_learner_attach(cpu.learner, there.vec, &error));
+    EXPECT_WELL(sl_learner_attach(there.learner, cpu.vec, &error));
     ck_assert(sl_learner_gradient(cpu.learner, 1, 1, there.x, there.g) == on_device);
     ck_assert(sl_learner_gradient(there.learner, 1, 1, cpu.x, cpu.g) == on_cpu);
     close_trainer(&cpu);
@@ -178,10 +178,10 @@ START_LOOP_TEST(batches_gathered_ahead_are_the_same, 3) {
 START_TEST(a_shortage_of_memory_is_told) {
     const sl_vec_ops *vec;
     sl_vec_memory before;
-    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
     vec->memory(&before);
     ck_assert_uint_gt(before.taken, 0); /* by products */
-    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", before.taken + 1000000, &error), 0);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", before.taken + 1000000, &error));
     float *some = vec->allocate(100000);
     ck_assert_ptr_nonnull(some);
     ck_assert_ptr_null(vec->allocate(150001));
@@ -196,7 +196,7 @@ START_TEST(a_shortage_of_memory_is_told) {
     ck_assert_ptr_nonnull(rest);
     vec->release(some);
     vec->release(rest);
-    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
     ck_assert_ptr_null(vec->allocate((size_t)1 << 40));
     sl_vec_no_memory(vec, &error, "node %u", 3);
     ck_assert_msg(
@@ -230,7 +230,7 @@ START_TEST(working_memory_counts) {
     const sl_vec_ops *vec;
     sl_vec_memory before, after;
     pthread_t thread;
-    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
     vec->memory(&before);
     ck_assert_int_eq(pthread_create(&thread, NULL, measure, (void *)(uintptr_t)vec), 0);
     pthread_join(thread, NULL);
@@ -244,13 +244,13 @@ START_TEST(a_learner_keeps_to_the_bound) {
     sl_vec_memory before;
     sl_learner_settings e = settings_of(MLP, "/nowhere");
     trainer cpu = open_trainer(&e, sl_vec_cpu());
-    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
     vec->memory(&before);
-    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", before.taken + 200000, &error), 0);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", before.taken + 200000, &error));
     EXPECT_ERROR(sl_learner_attach(cpu.learner, vec, &error), SL_ENOMEM,
                  "model: working memory for 256 samples at a time: cuda:0: ") ==
         error.text &&strstr(error.text, "device_memory_gb allows");
     ck_assert(isfinite(step(&cpu, 1, 0.1f)));
-    ck_assert_int_eq(sl_device_open(&vec, "cuda:0", 0, &error), 0);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
     close_trainer(&cpu);
 }

@@ -177,15 +177,13 @@ START_TEST(an_optimisation_ends_and_says_how_far_it_came) {
     sl_optimum_defaults(&settings);
     settings.tolerance = 1e-300;
     sl_optimum o;
-    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count,
-                                        SL_SIGN_NONNEGATIVE, &settings, &error),
-                     0);
+    EXPECT_WELL(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_NONNEGATIVE,
+                                   &settings, &error));
     ck_assert(!o.converged && o.rho - o.lower_bound < 1e-8 && o.lower_bound <= o.rho);
     settings.tolerance = 1e-8;
     settings.work_max = 0;
-    ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count,
-                                        SL_SIGN_NONNEGATIVE, &settings, &error),
-                     0);
+    EXPECT_WELL(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_NONNEGATIVE,
+                                   &settings, &error));
     ck_assert(!o.converged && o.iterations == 1);
     settings.tolerance = 0;
     ck_assert_int_eq(sl_optimal_weights(&o, weights, g.nodes, g.edges, g.edge_count, SL_SIGN_ANY,
@@ -272,15 +270,14 @@ START_TEST(every_scheme_and_its_lazy_form_has_a_name) {
         for (int l = 0; l < 2; l++) {
             sl_weighting weighting = SL_WEIGHTING_EXPLICIT;
             bool lazy = !l;
-            ck_assert_int_eq(sl_weighting_parse(&weighting, &lazy,
-                                                sl_weighting_name((sl_weighting)w, l), &error),
-                             0);
+            EXPECT_WELL(sl_weighting_parse(&weighting, &lazy, sl_weighting_name((sl_weighting)w, l),
+                                           &error));
             ck_assert(weighting == (sl_weighting)w && lazy == (bool)l);
             ck_assert_uint_gt(strlen(sl_weighting_meaning(weighting)), 10);
         }
     sl_weighting weighting;
     bool lazy;
-    ck_assert_int_eq(sl_weighting_parse(&weighting, &lazy, "lazy", &error), 0);
+    EXPECT_WELL(sl_weighting_parse(&weighting, &lazy, "lazy", &error));
     ck_assert(weighting == SL_WEIGHTING_METROPOLIS && lazy);
     ck_assert_int_eq(sl_weighting_parse(&weighting, &lazy, "metropolys", &error), SL_EINVAL);
     ck_assert_str_eq(error.text, "weights: \"metropolys\" is not known; did you mean "
