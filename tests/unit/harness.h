@@ -40,6 +40,10 @@ float *new_floats(size_t count);
 /* The text with " for each ', until the test ends. NULL stays. */
 const char *quoted(const char *text);
 
+/* A row of a table, so that clang-format fills its lines. */
+#define ROW(...)                                                                                   \
+    { __VA_ARGS__ }
+
 /* ---- calls that fill `error` ---- */
 
 #define EXPECT_WELL(call) ck_assert_msg((call) == 0, "%s", error.text)

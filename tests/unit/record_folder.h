@@ -7,10 +7,11 @@
 
 #define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
 
+/* Freed behind the test. */
 static inline char *contents(const char *path, size_t *bytes) {
     FILE *file = fopen(path, "rb");
     ck_assert_msg(file != NULL, "%s is missing", path);
-    char *text = calloc(1, 1 << 20);
+    char *text = close_behind(calloc(1, 1 << 20), free);
     *bytes = fread(text, 1, (1 << 20) - 1, file);
     fclose(file);
     return text;

@@ -56,22 +56,6 @@ START_TEST(test_packing) {
             pack_and_look(width, n);
 }
 
-/* Of more than a block: one code is the largest, wherever it stands. */
-START_TEST(test_largest_of_many) {
-    enum { MANY = 3 * SL_BLOCK + 5, PLACES = 7 };
-    static const size_t places[PLACES] = {0,        1,       500, SL_BLOCK, 2 * SL_BLOCK + 17,
-                                          MANY - 9, MANY - 1};
-    _Alignas(uint16_t) static uint8_t packed[2 * MANY];
-    for (unsigned width = 2; width <= 16; width++)
-        for (int p = 0; p < PLACES; p++) {
-            const uint32_t most = (1u << width) - 2;
-            memset(packed, 0, sizeof packed);
-            for (unsigned b = 0; b < width; b++)
-                put_bit(packed, places[p] * width + b, most >> b & 1);
-            ck_assert_uint_eq(sl_packed_largest(packed, MANY, width, (1u << width) - 1), most);
-        }
-}
-
 /* ---- by hand ---- */
 
 /* To the nearest float with `digits` binary digits whose last place is at least 2^least; ties to

@@ -6,9 +6,6 @@
 /* ---- messages ---- */
 
 #define BYTES(...) .count = sizeof((uint8_t[]){__VA_ARGS__}), .bytes = {__VA_ARGS__}
-/* So that clang-format fills its lines. */
-#define ROW(...)                                                                                   \
-    { __VA_ARGS__ }
 enum { ANY = -1, MOST = 12 };
 
 static const struct {

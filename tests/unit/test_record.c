@@ -39,7 +39,6 @@ START_TEST(no_line_of_metrics_crosses_a_page) {
         json_decref(object);
     }
     ck_assert_uint_eq(count, LINES);
-    free(text);
 }
 
 START_TEST(what_is_no_number_is_null) {
@@ -117,6 +116,17 @@ START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
     fclose(file);
 }
 
+/* The last number of a file; -1: there is none. */
+static float number_kept(const char *path) {
+    float kept = -1;
+    size_t bytes;
+    if (access(path, F_OK) == 0) {
+        const char *file = contents(path, &bytes);
+        memcpy(&kept, file + bytes - sizeof kept, sizeof kept);
+    }
+    return kept;
+}
+
 /* Of a run that fails, the last model whose loss is finite; nothing where there was none. */
 START_TEST(the_last_finite_model_is_rescued) {
     sl_folder *folder = open_folder(at("run"), e, true);
@@ -133,14 +143,8 @@ START_TEST(the_last_finite_model_is_rescued) {
     ck_assert_int_eq(sl_folder_rescue(folder, -1, &round, NULL), 0);
     ck_assert_uint_eq(round, 3);
     ck_assert_int_eq(sl_folder_rescue(folder, 7, &round, NULL), 0);
-    for (int i = 0; i < 2; i++) {
-        size_t bytes;
-        float kept;
-        char *file = contents(at(i ? "run/model-7-last.npy" : "run/model-last.npy"), &bytes);
-        memcpy(&kept, file + bytes - sizeof kept, sizeof kept);
-        ck_assert_float_eq(kept, 3);
-        free(file);
-    }
+    ck_assert_float_eq(number_kept(at("run/model-last.npy")), 3);
+    ck_assert_float_eq(number_kept(at("run/model-7-last.npy")), 3);
     close_folder(folder);
 }
 
@@ -155,17 +159,10 @@ START_TEST(the_best_model_is_kept) {
     sl_folder *folder = open_folder(at("run"), e, true);
     float best = -1;
     for (uint64_t r = 0; r < sizeof rounds / sizeof *rounds; r++) {
-        float x = (float)r, kept = -1;
+        float x = (float)r;
         best = rounds[r].taken ? x : best;
         ck_assert_int_eq(sl_folder_best(folder, -1, r + 1, &rounds[r].evaluation, &x, 1, NULL), 0);
-        size_t bytes;
-        char *file = access(at("run/model-best.npy"), F_OK) == 0
-                         ? contents(at("run/model-best.npy"), &bytes)
-                         : NULL;
-        if (file != NULL)
-            memcpy(&kept, file + bytes - sizeof kept, sizeof kept);
-        ck_assert_float_eq(kept, best);
-        free(file);
+        ck_assert_float_eq(number_kept(at("run/model-best.npy")), best);
     }
     close_folder(folder);
     folder = open_folder(at("quadratic"), e, true);
@@ -181,7 +178,6 @@ START_TEST(the_best_model_is_kept) {
     char *summary = contents(at("quadratic/summary.json"), &(size_t){0});
     ck_assert_ptr_nonnull(strstr(summary, "\"round\": 3"));
     ck_assert_int_eq(access(at("quadratic/model-3-best.npy"), F_OK), 0);
-    free(summary);
 }
 
 /* ---- the folder ---- */

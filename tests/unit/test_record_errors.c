@@ -38,7 +38,6 @@ START_TEST(a_process_at_its_descriptor_limit_still_writes) {
     size_t bytes;
     char *lines = contents(at("run/parameters.jsonl"), &bytes);
     ck_assert_int_eq(strncmp(lines, "{\"round\":1,", 11), 0);
-    free(lines);
 }
 
 START_TEST(a_file_in_the_way_is_named) {

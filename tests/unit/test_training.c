@@ -28,21 +28,15 @@ static const struct {
     sl_data_config data;
     double rounding, gradient_error; /* of the loss, and of the gradient's norm */
 } models[] = {
-    {{.kind = SL_MODEL_SOFTMAX}, {.kind = SL_DATA_DIGITS, .batch = 16}, 3.4e-6, 3.4e-6},
-    {{.kind = SL_MODEL_LSTM, .embedding = 8, .units = 33, .layers = 2},
-     {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20},
-     2.9e-5,
-     2.9e-5},
-    {{.kind = SL_MODEL_TRANSFORMER, .units = 32, .layers = 2, .heads = 4},
-     {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20},
-     1.8e-5,
-     1.8e-5},
-    {{.kind = SL_MODEL_MLP, .hidden = {50, 31}, .hidden_count = 2},
-     {.kind = SL_DATA_DIGITS, .batch = 16},
-     1e-5,
-     0.18},
-    {{.kind = SL_MODEL_LENET5}, {.kind = SL_DATA_DIGITS, .batch = 16}, 5.8e-5, 0.11},
-    {{.kind = SL_MODEL_RESNET20}, {.kind = SL_DATA_CIFAR10, .batch = 4}, 1.6e-4, 0.032},
+    ROW({.kind = SL_MODEL_SOFTMAX}, {.kind = SL_DATA_DIGITS, .batch = 16}, 3.4e-6, 3.4e-6),
+    ROW({.kind = SL_MODEL_LSTM, .embedding = 8, .units = 33, .layers = 2},
+        {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20}, 2.9e-5, 2.9e-5),
+    ROW({.kind = SL_MODEL_TRANSFORMER, .units = 32, .layers = 2, .heads = 4},
+        {.kind = SL_DATA_TEXT, .batch = 6, .sequence = 20}, 1.8e-5, 1.8e-5),
+    ROW({.kind = SL_MODEL_MLP, .hidden = {50, 31}, .hidden_count = 2},
+        {.kind = SL_DATA_DIGITS, .batch = 16}, 1e-5, 0.18),
+    ROW({.kind = SL_MODEL_LENET5}, {.kind = SL_DATA_DIGITS, .batch = 16}, 5.8e-5, 0.11),
+    ROW({.kind = SL_MODEL_RESNET20}, {.kind = SL_DATA_CIFAR10, .batch = 4}, 1.6e-4, 0.032),
 };
 
 /* One trainer: a learner with its vectors. */

@@ -57,10 +57,8 @@ static const struct {
     {{.type = SL_FRAME_DATA, .payload_bytes = PAYLOAD}, true, PAYLOAD, ""},
     {{.type = SL_FRAME_DATA, .silent = true}, false, PAYLOAD, NULL},
     {{.type = SL_FRAME_DATA, .silent = true, .asks = true}, false, PAYLOAD, NULL},
-    {{.type = SL_FRAME_DATA, .silent = true, .payload_bytes = 1},
-     false,
-     PAYLOAD,
-     "a silent message with a payload"},
+    ROW({.type = SL_FRAME_DATA, .silent = true, .payload_bytes = 1}, false, PAYLOAD,
+        "a silent message with a payload"),
     {{.type = SL_FRAME_DIRECT, .payload_bytes = PAYLOAD}, true, PAYLOAD, NULL},
     {{.type = SL_FRAME_DIRECT, .payload_bytes = PAYLOAD}, true, PAYLOAD - 1, LONG},
     {{.type = SL_FRAME_DIRECT, .payload_bytes = PAYLOAD}, false, PAYLOAD, ""},
@@ -158,13 +156,8 @@ START_TEST(a_hello_comes_back_as_it_was) {
     hello.settings_bytes = 0;
     sl_hello_encode(&hello, bytes);
     ck_assert_ptr_null(sl_hello_decode(&back, bytes, sizeof bytes));
-    ck_assert_uint_eq(back.run_id, 1);
-    ck_assert_uint_eq(back.rounds, 6);
-    ck_assert_uint_eq(back.seed, 14);
-    ck_assert_uint_eq(back.resumed, 19);
-    ck_assert(back.direct && !back.goes_on);
-    ck_assert_uint_eq(back.nodes, 8);
-    ck_assert_uint_eq(back.sections[4], 13);
+    ck_assert(back.run_id == 1 && back.rounds == 6 && back.nodes == 8 && back.sections[4] == 13);
+    ck_assert(back.seed == 14 && back.resumed == 19 && back.direct && !back.goes_on);
     sl_hello_encode(&back, whole);
     ck_assert_mem_eq(whole, bytes, sizeof bytes);
     ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes - 1));
