@@ -217,26 +217,25 @@ static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
     peer_send_both(p, frame, bytes, NULL, 0);
 }
 
-static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t part,
-                         const void *payload, uint32_t bytes) {
-    sl_frame frame = {.type = type,
-                      .sender = 1,
-                      .view = 1,
-                      .exchange = round,
-                      .part = part,
-                      .credit = data_come + credit,
-                      .received = frames_come,
-                      .payload_bytes = bytes,
-                      .payload_sum = sl_checksum(payload, bytes)};
-    sl_frame_encode(&frame, out);
-    memcpy(out + SL_FRAME_HEADER_BYTES, bytes > 0 ? payload : out, bytes);
-    return SL_FRAME_HEADER_BYTES + bytes;
+/* With what each frame says, and the sum of its payload, if none is given. */
+static inline void peer_send_as(peer *p, sl_frame frame, const void *payload) {
+    uint8_t header[SL_FRAME_DIRECT_AT] = {0};
+    const bool is_direct = frame.type == SL_FRAME_DIRECT;
+    frame.sender = 1;
+    frame.view = 1;
+    frame.credit = data_come + credit;
+    frame.received = frames_come;
+    if (!is_direct && frame.payload_sum == 0)
+        frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
+    sl_frame_encode(&frame, header);
+    peer_send_both(p, header, is_direct ? sizeof header : SL_FRAME_HEADER_BYTES, payload,
+                   frame.payload_bytes);
 }
 
 static inline void peer_send_frame(peer *p, sl_frame_type type, uint64_t exchange,
                                    const void *payload, uint32_t bytes) {
-    uint8_t frame[SL_FRAME_HEADER_BYTES + 2048];
-    peer_send(p, frame, make_frame(frame, type, exchange, 0, payload, bytes));
+    peer_send_as(p, (sl_frame){.type = type, .exchange = exchange, .payload_bytes = bytes},
+                 payload);
 }
 
 /* A part whose numbers all are that. */
@@ -248,15 +247,10 @@ static inline void peer_send_value(peer *p, uint64_t exchange, float value) {
 }
 
 static inline void send_direct(peer *p, uint64_t round, const float values[D]) {
-    uint8_t frame[SL_FRAME_DIRECT_AT] = {0};
-    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT,
-                                .view = 1,
-                                .exchange = round,
-                                .credit = data_come + credit,
-                                .received = frames_come,
-                                .payload_bytes = D * sizeof *values},
-                    frame);
-    peer_send_both(p, frame, sizeof frame, values, D * sizeof *values);
+    peer_send_as(
+        p,
+        (sl_frame){.type = SL_FRAME_DIRECT, .exchange = round, .payload_bytes = D * sizeof *values},
+        values);
 }
 
 /* Says the HELLO that the agent wants to hear. */

@@ -7,28 +7,18 @@
 
 /* ---- a peer that behaves ---- */
 
-/* Its sum is wrong, and says nothing. */
-static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
-    uint8_t frame[SL_FRAME_HEADER_BYTES];
-    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DATA,
-                                .unsummed = true,
-                                .view = 1,
-                                .exchange = round,
-                                .credit = data_come + credit,
-                                .received = frames_come,
-                                .payload_bytes = D * sizeof *values,
-                                .payload_sum = 1},
-                    frame);
-    peer_send_both(p, frame, sizeof frame, values, D * sizeof *values);
-}
-
 static void trust_the_link(peer *p) {
     peer_begin(p);
     static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         peer_take_data(p, round);
         ck_assert_int_eq(unsummed_come, !checksums);
-        send_unsummed(p, round, values);
+        const sl_frame data = {.type = SL_FRAME_DATA,
+                               .unsummed = true, /* its sum is wrong, and says nothing */
+                               .exchange = round,
+                               .payload_bytes = sizeof values,
+                               .payload_sum = 1};
+        peer_send_as(p, data, values);
     }
     peer_say_bye(p);
 }
@@ -46,11 +36,11 @@ START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
 /* ---- frames that cannot be ---- */
 
 static void corrupt_a_payload(peer *p) {
+    static const float values[D] = {3};
+    const sl_frame data = {
+        .type = SL_FRAME_DATA, .exchange = 1, .payload_bytes = sizeof values, .payload_sum = 1};
     peer_begin(p);
-    uint8_t frame[1024];
-    size_t bytes = make_frame(frame, SL_FRAME_DATA, 1, 0, (const float[D]){3}, D * sizeof(float));
-    frame[SL_FRAME_HEADER_BYTES + 5] ^= 1;
-    peer_send(p, frame, bytes);
+    peer_send_as(p, data, values);
 }
 
 START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed) {
@@ -160,20 +150,10 @@ static void hang_up(peer *p) {
 
 /* ---- what agents do together ---- */
 
-static void send_call(peer *p, sl_frame frame, const void *payload) {
-    uint8_t header[SL_FRAME_HEADER_BYTES];
-    frame.view = 1;
-    frame.credit = data_come + credit;
-    frame.received = frames_come;
-    frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
-    sl_frame_encode(&frame, header);
-    peer_send_both(p, header, sizeof header, payload, frame.payload_bytes);
-}
-
 static void say_that_it_came(peer *p) {
-    send_call(p,
-              (sl_frame){.type = SL_FRAME_BARRIER, .exchange = 1, .part = 1, .step = SL_MEET_SUM},
-              NULL);
+    peer_send_as(
+        p, (sl_frame){.type = SL_FRAME_BARRIER, .exchange = 1, .part = 1, .step = SL_MEET_SUM},
+        NULL);
 }
 
 static void come_alone(peer *p) {
@@ -207,13 +187,13 @@ static void answer(peer *p, sl_frame_type type, uint32_t part, uint32_t step, ui
         ck_assert_ptr_null(sl_frame_decode(&asks, p->last, p->last_bytes, sizeof p->last, false));
     while (asks.type != SL_FRAME_SUM_CREDIT && poll_until(p, NULL, p->frames + 1));
     ck_assert_int_eq(asks.type, SL_FRAME_SUM_CREDIT);
-    send_call(p,
-              (sl_frame){.type = type,
-                         .exchange = asks.exchange,
-                         .part = part,
-                         .step = step,
-                         .payload_bytes = bytes},
-              zeros);
+    peer_send_as(p,
+                 (sl_frame){.type = type,
+                            .exchange = asks.exchange,
+                            .part = part,
+                            .step = step,
+                            .payload_bytes = bytes},
+                 zeros);
 }
 
 static void give_another_size(peer *p) {

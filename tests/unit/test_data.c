@@ -290,7 +290,7 @@ static const struct {
     ROW("-1 1:0.5 3:-2 # first\n+1 2:1e1#second \n\n# third\n+1.0 1:1  \t\n", "1 3:3 # t\n", 3, 2,
         {0.5f, 0, -2, 0, 10, 0, 1}, {0, 1, 1}, {0, 0, 3}, 1),
     /* index 0 in one of both files: both count from 0 */
-    ROW("0 1:1\n1 2:1\n1\n", "1 0:5\n", 3, 2, {0, 1, 0, 0, 0, 0}, {0, 1, 1}, {5}, 1),
+    ROW("0 1:1\n1 2:1\n1\n", "1 0:5\n", 3, 2, {0, 1, 0, 0, 0, 1}, {0, 1, 1}, {5}, 1),
 };
 
 START_LOOP_TEST(libsvm_is_read_as_it_is_written, sizeof tables / sizeof *tables) {

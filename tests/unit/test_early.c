@@ -12,17 +12,12 @@ static void send_open(peer *p, uint64_t exchange) {
 
 static void send_part(peer *p, uint64_t exchange, uint32_t part) {
     static const float values[D / PARTS];
-    const sl_frame frame = {.type = SL_FRAME_DATA,
-                            .view = 1,
+    peer_send_as(p,
+                 (sl_frame){.type = SL_FRAME_DATA,
                             .exchange = exchange,
                             .part = part,
-                            .credit = data_come + 8,
-                            .received = frames_come,
-                            .payload_bytes = sizeof values,
-                            .payload_sum = sl_checksum(values, sizeof values)};
-    uint8_t header[SL_FRAME_HEADER_BYTES];
-    sl_frame_encode(&frame, header);
-    peer_send_both(p, header, sizeof header, values, sizeof values);
+                            .payload_bytes = sizeof values},
+                 values);
 }
 
 static void send_message(peer *p, uint64_t exchange) {

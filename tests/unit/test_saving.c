@@ -10,15 +10,8 @@ static void count_requests(void *context, const sl_log_entry *entry) {
 }
 
 static void ask_to_leave(peer *p, uint64_t round) {
-    uint8_t header[SL_FRAME_HEADER_BYTES];
-    sl_frame_encode(&(sl_frame){.type = SL_FRAME_CHECKPOINT,
-                                .view = 1,
-                                .exchange = round,
-                                .step = SL_CUT_LEAVE,
-                                .credit = data_come + credit,
-                                .received = frames_come},
-                    header);
-    peer_send(p, header, sizeof header);
+    peer_send_as(
+        p, (sl_frame){.type = SL_FRAME_CHECKPOINT, .exchange = round, .step = SL_CUT_LEAVE}, NULL);
 }
 
 static void leave_after_the_first_round(peer *p) {
