@@ -213,10 +213,6 @@ static void peer_send_both(peer *p, const uint8_t *frame, size_t bytes, const vo
     }
 }
 
-static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
-    peer_send_both(p, frame, bytes, NULL, 0);
-}
-
 /* With what each frame says, and the sum of its payload, if none is given. */
 static inline void peer_send_as(peer *p, sl_frame frame, const void *payload) {
     uint8_t header[SL_FRAME_DIRECT_AT] = {0};

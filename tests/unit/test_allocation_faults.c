@@ -91,13 +91,13 @@ static void sweep(const char *name, work_function *work) {
 /* ---- topologies ---- */
 
 static const char *const topologies[] = {
-    "{\"nodes\": 7, \"family\": \"ring\"}",
-    "{\"nodes\": 8, \"family\": \"one-peer-exponential\"}",
-    "{\"nodes\": 9, \"family\": \"erdos-renyi\", \"probability\": 0.6, \"seed\": 3}",
-    "{\"nodes\": 6, \"family\": \"base-k\", \"peers\": 1}",
-    "{\"nodes\": 6, \"family\": \"epidemic\", \"degree\": 3}",
-    "{\"nodes\": 5, \"edges\": [[0, 1], [1, 2], [2, 3], [3, 4]], \"weights\": \"fmmc\"}",
-    "{\"W\": [[0.1, 0.2, 0.7], [0.6, 0.1, 0.3], [0.3, 0.7, 0.0000004]]}", /* is put right */
+    "{'nodes': 7, 'family': 'ring'}",
+    "{'nodes': 8, 'family': 'one-peer-exponential'}",
+    "{'nodes': 9, 'family': 'erdos-renyi', 'probability': 0.6, 'seed': 3}",
+    "{'nodes': 6, 'family': 'base-k', 'peers': 1}",
+    "{'nodes': 6, 'family': 'epidemic', 'degree': 3}",
+    "{'nodes': 5, 'edges': [[0, 1], [1, 2], [2, 3], [3, 4]], 'weights': 'fmmc'}",
+    "{'W': [[0.1, 0.2, 0.7], [0.6, 0.1, 0.3], [0.3, 0.7, 0.0000004]]}", /* is put right */
 };
 static const char *topology;
 
@@ -109,26 +109,22 @@ static int open_topology(sl_error *error) {
 }
 
 START_LOOP_TEST(opening_a_topology, sizeof topologies / sizeof *topologies) {
-    topology = topologies[_i];
+    topology = quoted(topologies[_i]);
     sweep(topology, open_topology);
 }
 
 /* ---- experiments, and what runs them ---- */
 
+#define DIGITS "'data': {'name': 'digits', 'train_samples': 60, 'test_samples': 20, 'batch': 4"
 static const char *const experiments[] = {
-    "{\"rounds\": 3, \"model\": \"softmax\", \"data\": {\"name\": \"digits\", \"train_samples\": "
-    "60, \"test_samples\": 20, \"batch\": 4}, \"topology\": {\"nodes\": 3, \"family\": \"ring\"}, "
-    "\"record\": {\"parameters_at\": [0, 3]}}",
-    "{\"rounds\": 3, \"model\": {\"name\": \"mlp\", \"hidden\": [8]}, \"data\": {\"name\": "
-    "\"digits\", \"train_samples\": 60, \"test_samples\": 20, \"batch\": 4}, \"topology\": "
-    "{\"nodes\": 3, \"family\": \"ring\"}, \"algorithm\": {\"name\": \"choco-sgd\", "
-    "\"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}}, \"optimizer\": {\"momentum\": "
-    "0.9, \"learning_rate\": 0.05}}",
-    "{\"rounds\": 3, \"model\": \"softmax\", \"data\": {\"name\": \"digits\", \"train_samples\": "
-    "60, \"test_samples\": 20, \"batch\": 4, \"partition\": {\"name\": \"dirichlet\", \"alpha\": "
-    "0.5}}, \"topology\": {\"nodes\": 3, \"family\": \"star\"}, \"algorithm\": "
-    "{\"name\": \"double-squeeze\", \"compressor\": \"scaled-sign\"}, \"optimizer\": "
-    "{\"momentum\": 0, \"learning_rate\": 0.05}}",
+    "{'rounds': 3, 'model': 'softmax', " DIGITS "}, 'topology': {'nodes': 3, 'family': 'ring'}, "
+    "'record': {'parameters_at': [0, 3]}}",
+    "{'rounds': 3, 'model': {'name': 'mlp', 'hidden': [8]}, " DIGITS "}, 'topology': {'nodes': 3, "
+    "'family': 'ring'}, 'algorithm': {'name': 'choco-sgd', 'compressor': {'name': 'top-k', "
+    "'fraction': 0.1}}, 'optimizer': {'momentum': 0.9, 'learning_rate': 0.05}}",
+    "{'rounds': 3, 'model': 'softmax', " DIGITS ", 'partition': {'name': 'dirichlet', 'alpha': "
+    "0.5}}, 'topology': {'nodes': 3, 'family': 'star'}, 'algorithm': {'name': 'double-squeeze', "
+    "'compressor': 'scaled-sign'}, 'optimizer': {'momentum': 0, 'learning_rate': 0.05}}",
 };
 enum { EXPERIMENTS = sizeof experiments / sizeof *experiments };
 static const char *text;
@@ -154,7 +150,8 @@ static sl_task task;
 
 static void open_all(int index) {
     sl_error error;
-    EXPECT_WELL(sl_experiment_parse(&experiment, experiments[index], "test", ".", NULL, 0, &error));
+    EXPECT_WELL(
+        sl_experiment_parse(&experiment, quoted(experiments[index]), "test", ".", NULL, 0, &error));
     const sl_learner_settings settings = sl_experiment_learner(experiment);
     EXPECT_WELL(sl_learner_open(&learner, &settings, &error));
     task = sl_learner_task(learner);
@@ -310,7 +307,7 @@ static int record(sl_error *error) {
 }
 
 START_LOOP_TEST(opening_an_experiment, EXPERIMENTS) {
-    text = experiments[_i];
+    text = quoted(experiments[_i]);
     sweep("an experiment", open_experiment);
 }
 

@@ -78,29 +78,6 @@ START_LOOP_TEST(parts_of_two_messages_may_come_in_turns, case_count) {
                "%s: element %zu: %g, not %g", name_of(&c), i, turns[i], order[i]);
 }
 
-START_LOOP_TEST(weights_and_factors_multiply_what_is_added, slow_count) {
-    const size_t d = 5000;
-    sl_compressor_config c = cases[_i];
-    float *v = uneven(d, 7), *acc = gaussian(d, 8), *before = gaussian(d, 8),
-          *plain = through(&c, v, d, PART_ALL), *divided;
-    wire p = open_wire(&c, d, PART_USUAL);
-    ck_assert_int_eq(send_vector(&p, &message, v), 0);
-    receive(&p, &message, 0.25f, acc);
-    for (size_t i = 0; i < d; i++)
-        ENSURE(fabsf(acc[i] - before[i] - 0.25f * plain[i]) <= 1e-5f * (1 + fabsf(plain[i])),
-               "%s: element %zu", name_of(&c), i);
-    const sl_quality q = sl_compressor_quality(&c, d);
-    c.contractive = true;
-    divided = through(&c, v, d, PART_ALL);
-    const float factor = q.unbiased ? (float)(1 / (1 + q.omega)) : 1;
-    /* These scale otherwise then. */
-    if (c.kind != SL_COMPRESSOR_DRIVE && c.kind != SL_COMPRESSOR_EDEN)
-        for (size_t i = 0; i < d; i++)
-            ENSURE(fabsf(divided[i] - factor * plain[i]) <= 1e-5f * (1 + fabsf(plain[i])),
-                   "%s: element %zu is %g, not %g of %g", name_of(&c), i, divided[i], factor,
-                   plain[i]);
-}
-
 /* The bytes of one message. */
 static size_t bytes_of(const sl_compressor_config *c, const sl_source *source, size_t d,
                        size_t part_bytes) {

@@ -1,6 +1,8 @@
 /* test_compress_promises.c - what definitions promise: qualities in numbers, errors as papers have
  * them, and of the dense-coded compressors refusal of what cannot be sent. */
-#include "dense_kinds.h"
+#include <float.h>
+
+#include "messages.h"
 
 /* ---- what theory promises ---- */
 
@@ -51,6 +53,13 @@ START_TEST(test_quality) {
                "%s: %d omega %.17g, %d delta %.17g", name_of(&rows[r].config), q.unbiased, q.omega,
                q.is_contractive, q.delta);
     }
+}
+
+static double squared(const float *a, const float *b, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += ((double)a[i] - (b ? b[i] : 0)) * ((double)a[i] - (b ? b[i] : 0));
+    return sum;
 }
 
 static double error_of(const sl_compressor_config *config, const float *v, size_t d) {
@@ -112,10 +121,15 @@ START_TEST(bounds_are_reached) {
 
 /* ---- extreme inputs ---- */
 
+static float value_of(uint32_t bits) {
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 static int send_pair(sl_compressor_config config, float a, float b) {
     wire w = open_wire(&config, 2, PART_USUAL);
-    int result = send_vector(&w, &message, (const float[]){a, b});
-    return result;
+    return send_vector(&w, &message, (const float[]){a, b});
 }
 
 START_TEST(test_out_of_range_is_refused) {

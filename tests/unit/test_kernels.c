@@ -1,12 +1,11 @@
 /* test_kernels.c - every instruction set that this processor has, and plain C, give the same bytes,
  * which are those of every other processor: random numbers, checksums, vector operations, matrices,
  * samples, and each compressor's messages and what they decode to. */
-#include "dense_kinds.h"
-
 #include <inttypes.h>
 
 #include "base/kernels.h"
 #include "learner/data/samples.h"
+#include "messages.h"
 #include "starling/kernels.h"
 #include "starling/vec.h"
 #include "topology/weights/matrix.h"
@@ -15,6 +14,16 @@
 /* Lengths that fill registers, leave rests, and end in the middle of a tile. */
 static const size_t lengths[] = {1, 7, 16, 31, 1000, 1024, 4099, 70001};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
+
+/* Numbers of all sizes, with zeros of both signs, subnormals and repeated ones. */
+static float *motley(size_t n, uint32_t rank) {
+    float *v = normal(n, rank, 0, SL_PURPOSE_DATA);
+    static const float odd[] = {0,         -0.0f, 1,      -1,    0x1p-149f, -0x1p-127f,
+                                0x1p-126f, 3e-5f, -6e-8f, 60000, -0.5f,     0x1.fffffep-1f};
+    for (size_t i = 0; i < n; i += 1 + i % 5)
+        v[i] = odd[(i + rank) % (sizeof odd / sizeof *odd)];
+    return v;
+}
 
 /* What was computed on one level. */
 typedef struct transcript {
@@ -141,6 +150,36 @@ static void read_pixels(transcript *t) {
     sl_samples_close(&samples);
 }
 
+/* The dense-coded compressors. */
+static const sl_compressor_config kinds[] = {
+    KIND(FLOAT16),
+    KIND(BFLOAT16),
+    KIND(QSGD, .levels = 1),
+    KIND(QSGD, .levels = 7, .bucket = 512),
+    KIND(QSGD, .levels = 4, .bucket = 1000),
+    KIND(QSGD, .levels = 7, .bucket = 100, .norm = SL_NORM_MAX),
+    KIND(QSGD, .levels = 127, .bucket = 3072),
+    KIND(QSGD, .levels = 130, .bucket = 4),
+    KIND(QSGD, .levels = 3000, .bucket = 4096, .contractive = true),
+    KIND(QSGD, .levels = 32767, .bucket = 70000, .norm = SL_NORM_MAX),
+    KIND(SCALED_SIGN),
+    KIND(SCALED_SIGN, .bucket = 512),
+    KIND(SCALED_SIGN, .bucket = 1000),
+    KIND(SCALED_SIGN, .bucket = 13),
+    KIND(SCALED_SIGN, .bucket = 266240), /* each of 262144, which go at once, and some more */
+    KIND(ONE_BIT),
+    KIND(ONE_BIT, .bucket = 2048),
+    KIND(ONE_BIT, .bucket = 4),
+    KIND(TERNGRAD),
+    KIND(TERNGRAD, .bucket = 64, .contractive = true),
+    KIND(TERNGRAD, .bucket = 777),
+    KIND(TERNGRAD, .clip_sigma = 2.5),
+    KIND(TERNGRAD, .bucket = 100, .clip_sigma = 1.5),
+    KIND(NATURAL),
+    KIND(NATURAL, .contractive = true),
+    KIND(THRESHOLD, .threshold = 0.75),
+};
+enum { KINDS = LENGTH(kinds) };
 /* Checksums of their transcripts. */
 static const uint64_t kind_sums[KINDS] = {
     0x58b36f1bb69be424, 0x5121d419daf0eedb, 0x24f4866447eafb4b, 0x072addbc6540e059,

@@ -61,7 +61,7 @@ static void send_of_no_view(peer *p) {
     start(p);
     sl_frame data = {.type = SL_FRAME_DATA, .view = 9, .exchange = 1, .silent = true, .credit = 8};
     sl_frame_encode(&data, frame);
-    peer_send(p, frame, sizeof frame);
+    peer_send_both(p, frame, sizeof frame, NULL, 0);
     ck_assert(poll_until(p, &p->down, 0));
     peer_close(p);
     peer_come(p, 1, 1, 1);
