@@ -109,8 +109,7 @@ START_TEST(idx_takes_the_first_samples_asked_for) {
     ck_assert_uint_eq(data.test.count, 1);
     sl_data_close(&data);
     config.train_samples = 4;
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EINVAL);
-    assert_said("data.train_samples is 4");
+    EXPECT_ERROR(sl_data_load(&data, &config, 1, &error), SL_EINVAL, "data.train_samples is 4");
 }
 
 START_TEST(idx_missing_file_is_named) {
@@ -190,8 +189,8 @@ START_TEST(what_unpacks_to_far_more_is_refused_while_it_unpacks) {
         ck_assert_int_eq(gzwrite(file, zeros, sizeof zeros), sizeof zeros);
     gzclose(file);
     sl_bytes bytes;
-    ck_assert_int_eq(sl_bytes_read(&bytes, path, SL_BYTES_MAX, &error), SL_EFILE);
-    assert_said("bomb.gz: unpacks to more than 67108864 bytes");
+    EXPECT_ERROR(sl_bytes_read(&bytes, path, SL_BYTES_MAX, &error), SL_EFILE,
+                 "bomb.gz: unpacks to more than 67108864 bytes");
 }
 
 START_TEST(cifar10_batches_are_joined) {
@@ -260,14 +259,13 @@ static const struct {
 };
 
 START_LOOP_TEST(libsvm_bad_lines_are_named, sizeof bad_lines / sizeof *bad_lines) {
-    ck_assert_int_eq(parse_svm(bad_lines[_i].text, NULL), SL_EFILE);
-    assert_said("train.txt");
+    EXPECT_ERROR(parse_svm(bad_lines[_i].text, NULL), SL_EFILE, "train.txt");
     assert_said(bad_lines[_i].said);
 }
 
 START_TEST(libsvm_unknown_held_out_label_is_refused) {
-    ck_assert_int_eq(parse_svm("1 1:1\n2 1:1\n", "1 1:1\n3 1:1\n"), SL_EFILE);
-    assert_said("test.txt: sample 2: label 3 does not occur in train.txt");
+    EXPECT_ERROR(parse_svm("1 1:1\n2 1:1\n", "1 1:1\n3 1:1\n"), SL_EFILE,
+                 "test.txt: sample 2: label 3 does not occur in train.txt");
 }
 
 static const struct {
@@ -406,6 +404,6 @@ START_LOOP_TEST(text_that_gives_no_samples_is_refused, sizeof bad_texts / sizeof
 
 START_TEST(text_is_not_standardised) {
     sl_data_config config = {.kind = SL_DATA_TEXT, .sequence = 1, .standardise = SL_SWITCH_ON};
-    ck_assert_int_eq(sl_data_load(&data, &config, 1, &error), SL_EINVAL);
-    assert_said("data.standardise: true needs pixels");
+    EXPECT_ERROR(sl_data_load(&data, &config, 1, &error), SL_EINVAL,
+                 "data.standardise: true needs pixels");
 }

@@ -292,8 +292,7 @@ START_TEST(a_folder_that_json_cannot_name_is_refused) {
     sl_error error = {0};
     int result = sl_experiment_parse(&e, quoted(WITH("'data': {'name': 'mnist', 'path': '.'}")),
                                      "test.json", odd, NULL, 0, &error);
-    ck_assert_int_eq(result, SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "not valid UTF-8"));
+    EXPECT_ERROR(result, SL_EINVAL, "not valid UTF-8");
 }
 
 START_TEST(text_that_is_too_long_is_refused) {

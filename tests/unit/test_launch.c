@@ -287,9 +287,8 @@ START_TEST(certificates_need_a_roster_with_one_for_each_rank) {
     s.roster = "10.0.0.1:1" PIN ",10.0.0.2:1" PIN;
     EXPECT_WELL(find((variables){NULL}, 2, s));
     s.roster = "10.0.0.1:1" PIN ",10.0.0.2:1";
-    ck_assert_int_eq(find((variables){NULL}, 2, s), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "roster:2: rank 1 at 10.0.0.2:1 has no certificate") != NULL,
-                  "%s", error.text);
+    EXPECT_ERROR(find((variables){NULL}, 2, s), SL_EFILE,
+                 "roster:2: rank 1 at 10.0.0.2:1 has no certificate");
     s = pinned;
     s.master = "10.0.0.1:1";
     ck_assert_int_eq(find((variables){NULL}, 2, s), SL_EINVAL);

@@ -127,40 +127,6 @@ START_TEST(an_offer_goes_on) {
     ck_assert_mem_eq(other->x, world->x, sizeof world->x);
 }
 
-/* ---- join ---- */
-
-static void refuse(const char *experiment, const char *expected) {
-    sl_session *s = NULL;
-    options.roster = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
-    options.rank = 0;
-    expect_refused(sl_session_join(&s, experiment, D, &options, &error), expected, &error);
-    ck_assert_ptr_null(s);
-}
-
-#define WITH(keys) "{" keys ", \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
-
-START_TEST(join_refuses) {
-    refuse(WITH("\"optimizer\": {\"momentum\": 0.9}"), "optimizer.momentum: 0.9");
-    refuse(WITH("\"optimizer\": {\"weight_decay\": 0.1}"), "optimizer.weight_decay: 0.1");
-    refuse(WITH("\"device\": \"auto\""), "device: \"auto\"");
-    refuse(WITH("\"algorithm\": \"no-sgd\""), "no-sgd");
-    refuse("{\"topology\": {\"nodes\": 1", "experiment");
-    options.overlap = 1;
-    refuse(WITH("\"algorithm\": \"choco-sgd\""), "options.overlap");
-    options.overlap = 0;
-    options.nodes = 5;
-    refuse(ring, "5 peers");
-    options.nodes = -1;
-    sl_session_tensor tensors[] = {{"a", (const uint64_t[]){2, 3}, 2}, {"b", NULL, 0}};
-    options.tensors = tensors;
-    options.tensor_count = 2;
-    refuse(ring, "hold 7 numbers");
-    tensors[0].shape = (const uint64_t[]){2, 0};
-    refuse(ring, "axis of length 0");
-    tensors[0].axes = 17;
-    refuse(ring, "axes: 17");
-}
-
 /* ---- calls; tests/python/test_ends.py has those of other threads, and of forked children ---- */
 
 static int misuse(void *context, const sl_session_options *o, sl_error *e) {

@@ -52,9 +52,9 @@ START_TEST(calls_without_a_session_are_refused) {
 
 /* ---- values that cannot be ---- */
 
-static void refuse(uint64_t dimension, const char *text) {
+static void refuse(const char *experiment, uint64_t dimension, const char *text) {
     sl_session *s = NULL;
-    expect(sl_session_join(&s, ring, dimension, &options, &error), text);
+    expect(sl_session_join(&s, experiment, dimension, &options, &error), text);
     ck_assert_ptr_null(s);
 }
 
@@ -64,8 +64,23 @@ static void refuse(uint64_t dimension, const char *text) {
         setup();                                                                                   \
         be_one_of_places();                                                                        \
         change;                                                                                    \
-        refuse(D, text);                                                                           \
+        refuse(ring, D, text);                                                                     \
     } while (0)
+
+static void set(const char *text) {
+    static const char *override;
+    override = text;
+    set_options(&override, 1);
+}
+
+/* The first one of two. */
+static void set_tensors(const uint64_t *shape, uint64_t axes) {
+    static sl_session_tensor tensors[2];
+    tensors[0] = (sl_session_tensor){"a", shape, axes};
+    tensors[1] = (sl_session_tensor){"b", NULL, 0};
+    options.tensors = tensors;
+    options.tensor_count = 2;
+}
 
 static const char *long_text(void) {
     static char text[5001];
@@ -91,10 +106,20 @@ START_TEST(join_refuses_values_that_cannot_be) {
     REFUSE(options.key = long_text(), "options.key: has 5000 bytes; allowed are 1 to ");
     REFUSE(options.tensor_count = 1, "options.tensors: is NULL");
     REFUSE(options.borrow = 1, "options.borrow: is for begin and end, and options.overlap is 0");
+    REFUSE(options.nodes = 5, "5 peers");
+    REFUSE(set_tensors((const uint64_t[]){2, 3}, 2), "hold 7 numbers");
+    REFUSE(set_tensors((const uint64_t[]){2, 0}, 2), "axis of length 0");
+    REFUSE(set_tensors((const uint64_t[]){2, 0}, 17), "axes: 17");
+    REFUSE(set("optimizer.momentum=0.9"), "optimizer.momentum: 0.9");
+    REFUSE(set("optimizer.weight_decay=0.1"), "optimizer.weight_decay: 0.1");
+    REFUSE(set("device=auto"), "device: \"auto\"");
+    REFUSE(set("algorithm=no-sgd"), "no-sgd");
+    REFUSE((set("algorithm=choco-sgd"), options.overlap = 1), "options.overlap");
     setup();
     be_one_of_places();
-    refuse(0, "dimension: 0 is not allowed; it must be from 1 to");
-    refuse(UINT64_MAX, "dimension: 18446744073709551615 is not allowed");
+    refuse("{\"topology\": {\"nodes\": 1", D, "experiment");
+    refuse(ring, 0, "dimension: 0 is not allowed; it must be from 1 to");
+    refuse(ring, UINT64_MAX, "dimension: 18446744073709551615 is not allowed");
     expect(sl_session_join(NULL, ring, D, &options, &error), "join");
 }
 
