@@ -50,20 +50,17 @@ typedef struct course {
 } course;
 
 static void initial(void *context, uint32_t rank, float *x) {
-    (void)context;
     for (int i = 0; i < D; i++)
         x[i] = (float)(1 + 0.3 * sin(7.0 * rank + 3 * i));
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context, (void)rank, (void)round;
     g[0] = x[0];
     g[1] = x[1] / 2;
     return 1;
 }
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context, (void)x;
     return (sl_evaluation){0};
 }
 
@@ -164,7 +161,6 @@ START_LOOP_TEST(whole_networks_agree, sizeof whole / sizeof *whole) {
 }
 
 static double bowl(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context, (void)round;
     g[0] = (float)(1 + rank) * x[0];
     g[1] = 0.25f * x[1];
     return 1;

@@ -6,18 +6,15 @@
 static sl_error error;
 
 static void initial(void *context, uint32_t rank, float *x) {
-    (void)context, (void)rank;
     x[0] = x[1] = 1;
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context, (void)rank, (void)round;
     g[0] = x[0], g[1] = x[1];
     return 0.5 * (x[0] * x[0] + x[1] * x[1]);
 }
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context;
     return (sl_evaluation){.loss = 0.5 * (x[0] * x[0] + x[1] * x[1]), .accuracy = NAN};
 }
 
@@ -87,19 +84,16 @@ START_LOOP_TEST(a_task_is_complete_or_refused_by_name, sizeof tasks / sizeof *ta
 
 /* Rank r begins at r, and nothing moves but what is averaged. */
 static void initial_rank(void *context, uint32_t rank, float *x) {
-    (void)context;
     x[0] = x[1] = (float)rank;
 }
 
 static double no_gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)rank, (void)round;
     *(float *)context = x[0];
     g[0] = g[1] = 0;
     return 1;
 }
 
 static double one_or_three(void *context, uint32_t rank) {
-    (void)context;
     return rank == 0 ? 1 : 3;
 }
 
