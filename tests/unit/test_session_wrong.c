@@ -241,7 +241,8 @@ START_TEST(a_start_has_its_deadline_too) {
     options.deadline_s = 1;
     options.rank = 0;
     options.roster = roster;
-    EXPECT_ERROR(meet_nobody(NULL, &options, &error), SL_EPEER,
-                 "(1 s), for agents to come up: 1, 3") != NULL ||
-        strstr(error.text, "(1 s), for its start: rank 0 of 4");
+    EXPECT_ERROR(meet_nobody(NULL, &options, &error), SL_EPEER, "(1 s), for ");
+    ck_assert_msg(strstr(error.text, "agents to come up: 1, 3") != NULL ||
+                      strstr(error.text, "its start: rank 0 of 4") != NULL,
+                  "%s", error.text);
 }
