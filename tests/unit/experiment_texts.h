@@ -3,16 +3,12 @@
 #ifndef STARLING_TEST_EXPERIMENT_TEXTS_H
 #define STARLING_TEST_EXPERIMENT_TEXTS_H
 
-#include "starling/experiment.h"
+#include "experiments.h"
 #include "temporary.h"
 
 #define TOPOLOGY "'topology': {'nodes': 4, 'family': 'ring'}"
 #define SMALLEST "{'rounds': 10, " TOPOLOGY "}"
 #define WITH(members) "{'rounds': 10, " TOPOLOGY ", " members "}"
-
-static inline void close_experiment(void *e) {
-    sl_experiment_close(&(sl_experiment *){e});
-}
 
 /* Closed behind the test. */
 static inline sl_experiment *parse_set(const char *json, const char *const *overrides,

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "agent/peers/heartbeat.h"
-#include "harness.h"
+#include "experiments.h"
 #include "loopback.h"
 #include "starling/starling.h"
 #include "stream/stream.h"
@@ -49,7 +49,7 @@ static const sl_checkpoints *checkpoints; /* each 1,000 rounds, and when asked; 
 static bool checksums = true;             /* of what the agent sends */
 static const char *on_loss = "stop";
 static double norm_limit;
-static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
+static const char *topology = "{'nodes': 2, 'family': 'path'}";
 static void (*comes_together)(
     uint64_t round); /* of the agent's task, in its gradient; NULL: none */
 
@@ -344,18 +344,14 @@ typedef void (*meeting)(peer *p);
 /* With the agent's vectors on `device`, and payloads straight from its memory and to it if
  * `direct`. */
 static void meet_on(const char *device, bool direct, meeting behave) {
-    char json[1024];
-    snprintf(json, sizeof json,
-             "{\"rounds\": 3, \"topology\": %s, \"optimizer\": {\"learning_rate\": 0}, "
-             "\"device\": \"%s\", \"membership\": {\"on_loss\": \"%s\"}, "
-             "\"checkpoint\": {\"every\": %d}, \"transport\": {\"timeout_s\": %g, "
-             "\"round_timeout_s\": %g, \"connect_timeout_s\": 3, \"reconnect_s\": %g, "
-             "\"norm_limit\": %g, \"chunk_bytes\": %d, \"window_chunks\": %u, "
-             "\"gpu_direct\": \"%s\", \"checksums\": %s}}",
-             topology, device, on_loss, checkpoints != NULL ? 1000 : 0, timeout_s, round_timeout_s,
-             reconnect_s, norm_limit, PART_BYTES, window_chunks, direct ? "on" : "off",
-             checksums ? "true" : "false");
-    EXPECT_WELL(sl_experiment_parse(&experiment, json, "test", ".", NULL, 0, &error));
+    experiment = experiment_of(
+        "{'rounds': 3, 'topology': %s, 'optimizer': {'learning_rate': 0}, 'device': '%s', "
+        "'membership': {'on_loss': '%s'}, 'checkpoint': {'every': %d}, 'transport': {'timeout_s': "
+        "%g, 'round_timeout_s': %g, 'connect_timeout_s': 3, 'reconnect_s': %g, 'norm_limit': %g, "
+        "'chunk_bytes': %d, 'window_chunks': %u, 'gpu_direct': '%s', 'checksums': %s}}",
+        topology, device, on_loss, checkpoints != NULL ? 1000 : 0, timeout_s, round_timeout_s,
+        reconnect_s, norm_limit, PART_BYTES, window_chunks, direct ? "on" : "off",
+        checksums ? "true" : "false");
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;
     settings.meets = comes_together != NULL;
@@ -382,7 +378,6 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     counters = sl_agent_counters_read(agent);
     sl_agent_close(&agent);
     sl_roster_close(&roster);
-    sl_experiment_close(&experiment);
 }
 
 static inline void meet(meeting behave) {

@@ -19,24 +19,24 @@ typedef struct opened {
 } opened;
 
 static opened *list;
-static size_t count, room;
+static size_t list_count, list_room;
 
 void *close_behind(void *object, void (*close)(void *object)) {
-    if (count == room) {
-        room = room > 0 ? 2 * room : 64;
-        list = realloc(list, room * sizeof *list);
+    if (list_count == list_room) {
+        list_room = list_room > 0 ? 2 * list_room : 64;
+        list = realloc(list, list_room * sizeof *list);
         if (list == NULL)
             abort();
     }
-    list[count++] = (opened){object, close};
+    list[list_count++] = (opened){object, close};
     return object;
 }
 
 void close_now(void *object) {
-    for (size_t i = count; i-- > 0;)
+    for (size_t i = list_count; i-- > 0;)
         if (list[i].object == object) {
             list[i].close(object);
-            memmove(list + i, list + i + 1, (--count - i) * sizeof *list);
+            memmove(list + i, list + i + 1, (--list_count - i) * sizeof *list);
             return;
         }
     abort();
@@ -56,11 +56,11 @@ const char *quoted(const char *text) {
 }
 
 static void close_all(void) {
-    while (count > 0)
-        close_now(list[count - 1].object);
+    while (list_count > 0)
+        close_now(list[list_count - 1].object);
     free(list);
     list = NULL;
-    room = 0;
+    list_room = 0;
 }
 
 /* ---- tests that add themselves ---- */

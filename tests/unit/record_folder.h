@@ -2,10 +2,9 @@
 #ifndef STARLING_TEST_RECORD_FOLDER_H
 #define STARLING_TEST_RECORD_FOLDER_H
 
+#include "experiments.h"
 #include "starling/folder.h"
 #include "temporary.h"
-
-#define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
 
 /* Freed behind the test. */
 static inline char *contents(const char *path, size_t *bytes) {
@@ -17,23 +16,11 @@ static inline char *contents(const char *path, size_t *bytes) {
     return text;
 }
 
-static inline sl_experiment *experiment_of(const char *json) {
-    sl_experiment *made = NULL;
-    sl_error error = {0};
-    EXPECT_WELL(sl_experiment_parse(&made, json, "test.json", base, NULL, 0, &error));
-    return made;
-}
-
 static sl_experiment *e; /* of most tests */
 
 static inline void begin(void) {
     make_base();
-    e = experiment_of(SMALLEST);
-}
-
-static inline void end(void) {
-    sl_experiment_close(&e);
-    remove_base();
+    e = experiment_of("{'rounds': 10, 'topology': {'nodes': 4, 'family': 'ring'}}");
 }
 
 static inline sl_folder *open_folder(const char *path, const sl_experiment *of, bool all_nodes) {

@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/disk.h"
+#include "experiments.h"
 #include "starling/sim.h"
 #include "temporary.h"
 #include "wire/checksum.h"
@@ -70,14 +71,9 @@ static void on_notice(void *context, const char *text) {
 static const sl_observer observer = {.notice = on_notice};
 
 static sl_experiment *parse(void) {
-    sl_experiment *e = NULL;
-    int result = sl_experiment_parse(
-        &e,
-        "{\"rounds\": 8, \"optimizer\": {\"momentum\": 0.5}, \"checkpoint\": {\"every\": 1, "
-        "\"keep\": 3}, \"topology\": {\"nodes\": 3, \"family\": \"path\"}}",
-        "test", "/", NULL, 0, &error);
-    ck_assert_msg(result == 0, "%s", error.text);
-    return e;
+    return experiment_of("{'rounds': %d, 'optimizer': {'momentum': 0.5}, 'checkpoint': {'every': "
+                         "1, 'keep': 3}, 'topology': {'nodes': %d, 'family': 'path'}}",
+                         ROUNDS, NODES);
 }
 
 static int simulate(const sl_experiment *e) {
@@ -108,7 +104,6 @@ START_TEST(the_newest_rounds_stay) {
         ck_assert_uint_eq(files[i].rank, i % NODES);
     }
     free(files);
-    sl_experiment_close(&e);
 }
 
 START_TEST(who_waits_for_a_disk_says_so) {
@@ -117,7 +112,6 @@ START_TEST(who_waits_for_a_disk_says_so) {
     EXPECT_WELL(simulate(e));
     ck_assert_int_eq(notices, 1);
     ck_assert(!atomic_load(&hangs));
-    sl_experiment_close(&e);
 }
 
 START_TEST(a_disk_that_stays_full_is_told_once) {
@@ -129,5 +123,4 @@ START_TEST(a_disk_that_stays_full_is_told_once) {
     ck_assert_int_eq(newest(e, &round), 0);
     ck_assert_uint_eq(round, 1);
     is_full = false;
-    sl_experiment_close(&e);
 }

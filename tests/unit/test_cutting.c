@@ -5,8 +5,7 @@
  * when some parts have come. They end the rounds that others have begun, alone, and go on under a
  * view of the same members.
  */
-#include "harness.h"
-#include "starling/experiment.h"
+#include "experiments.h"
 #include "starling/node.h"
 #include "starling/rng.h"
 
@@ -52,7 +51,6 @@ static queue queues[NODES][NODES]; /* [from][to] */
 static uint64_t lasts[LOSSES];     /* rounds before views */
 static uint32_t losses;            /* that all have heard of */
 static bool is_cutting;
-static sl_experiment *experiment;
 static sl_plan plan;
 static const sl_topology *topology;
 static sl_rng rng;
@@ -241,13 +239,11 @@ static void open_nodes(sl_node_settings settings, uint64_t seed) {
 }
 
 static void open_run(const char *algorithm, const char *edges, uint64_t seed) {
-    char text[512];
-    snprintf(text, sizeof text,
-             "{\"rounds\": %d, \"topology\": {\"nodes\": %d, %s}, \"algorithm\": {%s},"
-             " \"optimizer\": {\"learning_rate\": 0}}",
-             ROUNDS, NODES, edges, algorithm);
     const sl_task task = {.dimension = DIMENSION, .rounds = ROUNDS};
-    EXPECT_WELL(sl_experiment_parse(&experiment, text, "test", "/", NULL, 0, &error));
+    sl_experiment *experiment =
+        experiment_of("{'rounds': %d, 'topology': {'nodes': %d, %s}, 'algorithm': {%s}, "
+                      "'optimizer': {'learning_rate': 0}}",
+                      ROUNDS, NODES, edges, algorithm);
     EXPECT_WELL(sl_experiment_plan(&plan, experiment, &task, &error));
     sl_node_settings settings = sl_experiment_node(experiment, &plan, DIMENSION, ROUNDS);
     settings.part_bytes =
@@ -291,7 +287,6 @@ static void run(uint32_t span) {
 static void close_run(void) {
     for (int i = 0; i < NODES; i++)
         sl_node_close(&peers[i].node);
-    sl_experiment_close(&experiment);
 }
 
 /* ---- the account ---- */
@@ -406,21 +401,18 @@ static const struct {
     void (*check)(double by);
     double by;
 } cases[] = {
-    {"\"name\": \"d-psgd\"", "\"family\": \"ring\"", check_averages, 1},
-    {"\"name\": \"d-psgd\"", "\"family\": \"erdos-renyi\", \"probability\": 0.5", check_averages,
-     1},
-    {"\"name\": \"d-psgd\"", "\"family\": \"one-peer-exponential\"", check_averages, 1},
-    {"\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"", "\"family\": \"star\"",
-     check_averages, 1},
-    {"\"name\": \"deep-squeeze\", \"eta\": 0.4", "\"family\": \"ring\"", check_averages, 0.4},
-    {"\"name\": \"deep-squeeze\", \"eta\": 0.4", "\"family\": \"complete\"", check_averages, 0.4},
-    {"\"name\": \"naive-compression\"", "\"family\": \"ring\"", check_averages, 1},
-    {"\"name\": \"d-adam\"", "\"family\": \"torus\"", check_averages, 1},
-    {"\"name\": \"noloco\", \"period\": 1, \"consensus_step\": 0.3", "\"family\": \"ring\"",
-     check_noloco, 0},
-    {"\"name\": \"sgp\"", "\"family\": \"ring\"", check_push_sum, 0},
-    {"\"name\": \"sgp\"", "\"family\": \"one-peer-exponential\"", check_push_sum, 0},
-    {"\"name\": \"sgp\"", "\"family\": \"static-exponential\"", check_push_sum, 0},
+    {"'name': 'd-psgd'", "'family': 'ring'", check_averages, 1},
+    {"'name': 'd-psgd'", "'family': 'erdos-renyi', 'probability': 0.5", check_averages, 1},
+    {"'name': 'd-psgd'", "'family': 'one-peer-exponential'", check_averages, 1},
+    {"'name': 'd-psgd', 'variant': 'combine-while-adapt'", "'family': 'star'", check_averages, 1},
+    {"'name': 'deep-squeeze', 'eta': 0.4", "'family': 'ring'", check_averages, 0.4},
+    {"'name': 'deep-squeeze', 'eta': 0.4", "'family': 'complete'", check_averages, 0.4},
+    {"'name': 'naive-compression'", "'family': 'ring'", check_averages, 1},
+    {"'name': 'd-adam'", "'family': 'torus'", check_averages, 1},
+    {"'name': 'noloco', 'period': 1, 'consensus_step': 0.3", "'family': 'ring'", check_noloco, 0},
+    {"'name': 'sgp'", "'family': 'ring'", check_push_sum, 0},
+    {"'name': 'sgp'", "'family': 'one-peer-exponential'", check_push_sum, 0},
+    {"'name': 'sgp'", "'family': 'static-exponential'", check_push_sum, 0},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 

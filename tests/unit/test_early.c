@@ -110,7 +110,7 @@ static const meeting meetings[] = {open_late, open_by_data, hear_of_the_end, com
 START_LOOP_TEST(who_is_ahead_sends_as_much_as_is_open, sizeof meetings / sizeof *meetings) {
     reconnect_s = 60;
     window_chunks = 8;
-    topology = "{\"nodes\": 2, \"schedule\": [{\"edges\": [[0, 1]]}, {\"edges\": [[0, 1]]}]}";
+    topology = "{'nodes': 2, 'schedule': [{'edges': [[0, 1]]}, {'edges': [[0, 1]]}]}";
     meet(meetings[_i]);
     expect_well_ended(1 / 8.0f);
     ck_assert_float_eq_tol(last_model[D - 1], 1 / 8.0f, 1e-6f);

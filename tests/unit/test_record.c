@@ -13,7 +13,7 @@ static double real_at(json_t *object, const char *name) {
     return json_number_value(value);
 }
 
-FIXTURES(begin, end);
+FIXTURES(begin, remove_base);
 
 /* What a killed process leaves of a write(2) is whole pages. */
 START_TEST(no_line_of_metrics_crosses_a_page) {
@@ -193,7 +193,7 @@ START_TEST(a_folder_that_holds_a_run_is_refused) {
 
 START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
     sl_experiment *other =
-        experiment_of("{\"rounds\": 11, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}");
+        experiment_of("{'rounds': 11, 'topology': {'nodes': 4, 'family': 'ring'}}");
     sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
     refuse_folder(at("run"), other, false, "another configuration");
     sl_record record = record_of(0, 1);
@@ -207,7 +207,6 @@ START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
     json_t *line = json_load_file(at("run/parameters-1.jsonl"), JSON_DISABLE_EOF_CHECK, &problem);
     ck_assert_int_eq(real_at(line, "round"), 4);
     json_decref(line);
-    sl_experiment_close(&other);
 }
 
 START_TEST(what_a_run_has_left_is_refused_before_it_starts) {

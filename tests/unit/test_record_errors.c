@@ -11,7 +11,7 @@
 
 #include "record_folder.h"
 
-FIXTURES(begin, end);
+FIXTURES(begin, remove_base);
 
 /* A descriptor table that is full after the folder was opened does not stop a run. */
 START_TEST(a_process_at_its_descriptor_limit_still_writes) {

@@ -1,42 +1,40 @@
 /* test_stability.c - the steps that two nodes find stable, against closed forms, and against whole
  * networks whose models' largest number is watched. */
-#include "harness.h"
+#include "experiments.h"
 #include "starling/starling.h"
 
 /* Of curvatures 1 and 1/2. */
 enum { D = 2, ROUNDS = 1600 };
 static const double near = 0.03;
-#define METROPOLIS ", \"weights\": \"metropolis\""
-static const char *const topologies[] = {"\"nodes\": 8, \"family\": \"ring\"" METROPOLIS,
-                                         "\"nodes\": 8, \"family\": \"hypercube\"" METROPOLIS,
-                                         "\"nodes\": 9, \"family\": \"torus\"" METROPOLIS,
-                                         "\"nodes\": 6, \"family\": \"star\"" METROPOLIS,
-                                         "\"nodes\": 5, \"family\": \"path\"" METROPOLIS,
-                                         "\"nodes\": 7, \"family\": \"complete\"" METROPOLIS};
+#define METROPOLIS ", 'weights': 'metropolis'"
+static const char *const topologies[] = {
+    "'nodes': 8, 'family': 'ring'" METROPOLIS,  "'nodes': 8, 'family': 'hypercube'" METROPOLIS,
+    "'nodes': 9, 'family': 'torus'" METROPOLIS, "'nodes': 6, 'family': 'star'" METROPOLIS,
+    "'nodes': 5, 'family': 'path'" METROPOLIS,  "'nodes': 7, 'family': 'complete'" METROPOLIS};
 enum { TOPOLOGIES = sizeof topologies / sizeof *topologies };
 
 static const struct {
     const char *algorithm;
     bool takes_momentum;
 } forms[] = {
-    {"\"name\": \"d-psgd\"", true},
-    {"\"name\": \"d-psgd\", \"variant\": \"combine-while-adapt\"", true},
-    {"\"name\": \"gradient-tracking\"", false},
-    {"\"name\": \"gradient-tracking\", \"variant\": \"combine-while-adapt\"", false},
-    {"\"name\": \"d-psgd\", \"local_steps\": 3", true},
-    {"\"name\": \"sgp\"", true},
-    {"\"name\": \"naive-compression\"", true},
-    {"\"name\": \"gossip-pga\", \"average_period\": 7", true},
-    {"\"name\": \"exact-diffusion\"", false},
-    {"\"name\": \"qgm\"", false},
-    {"\"name\": \"decentlam\"", false},
-    {"\"name\": \"lead\"", false},
-    {"\"name\": \"choco-sgd\"", true},
-    {"\"name\": \"dcd-psgd\"", true},
-    {"\"name\": \"ecd-psgd\"", true},
-    {"\"name\": \"beer\", \"consensus_step\": 0.7", false},
-    {"\"name\": \"noloco\", \"period\": 3", true},
-    {"\"name\": \"deep-squeeze\"", true},
+    {"'name': 'd-psgd'", true},
+    {"'name': 'd-psgd', 'variant': 'combine-while-adapt'", true},
+    {"'name': 'gradient-tracking'", false},
+    {"'name': 'gradient-tracking', 'variant': 'combine-while-adapt'", false},
+    {"'name': 'd-psgd', 'local_steps': 3", true},
+    {"'name': 'sgp'", true},
+    {"'name': 'naive-compression'", true},
+    {"'name': 'gossip-pga', 'average_period': 7", true},
+    {"'name': 'exact-diffusion'", false},
+    {"'name': 'qgm'", false},
+    {"'name': 'decentlam'", false},
+    {"'name': 'lead'", false},
+    {"'name': 'choco-sgd'", true},
+    {"'name': 'dcd-psgd'", true},
+    {"'name': 'ecd-psgd'", true},
+    {"'name': 'beer', 'consensus_step': 0.7", false},
+    {"'name': 'noloco', 'period': 3", true},
+    {"'name': 'deep-squeeze'", true},
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
@@ -79,15 +77,9 @@ static int record(void *context, const sl_record *r, const float *x) {
 
 static sl_experiment *open_experiment(const char *topology, const char *algorithm, double momentum,
                                       double rate) {
-    sl_experiment *e;
-    sl_error error;
-    char text[512];
-    snprintf(text, sizeof text,
-             "{\"rounds\": %d, \"topology\": {%s}, \"algorithm\": {%s}, \"optimizer\":"
-             " {\"learning_rate\": %.17g, \"momentum\": %g}, \"record\": {\"every\": 1}}",
-             ROUNDS, topology, algorithm, rate, momentum);
-    EXPECT_WELL(sl_experiment_parse(&e, text, "test", ".", NULL, 0, &error));
-    return e;
+    return experiment_of("{'rounds': %d, 'topology': {%s}, 'algorithm': {%s}, 'optimizer': "
+                         "{'learning_rate': %.17g, 'momentum': %g}, 'record': {'every': 1}}",
+                         ROUNDS, topology, algorithm, rate, momentum);
 }
 
 /* Do all models of the network stay where they began, or come closer to 0? */
@@ -103,7 +95,6 @@ static bool stays(const char *topology, const char *algorithm, double momentum, 
                           .evaluate = evaluate};
     const sl_observer observer = {.context = &c, .record = record};
     const int result = sl_sim_run(e, &task, &observer, NULL, NULL, &c.stop, &error);
-    sl_experiment_close(&e);
     ck_assert(result == 0 || result == SL_ESTOPPED || result == SL_EDIVERGED);
     return result == 0 && c.late <= fmax(c.early, 1e-4);
 }
@@ -117,7 +108,6 @@ static double largest_stable(const char *topology, const char *algorithm, double
     EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, D, &error));
     EXPECT_WELL(sl_spectrum_compute(&s, e->topology, NULL, &error));
     EXPECT_WELL(sl_stability_find(&out, e, &plan, s.lambda_2, s.lambda_n, &error));
-    sl_experiment_close(&e);
     return out.most;
 }
 
@@ -146,13 +136,13 @@ static const struct {
     const char *topology, *algorithm;
     double momentum;
 } whole[] = {
-    {"\"nodes\": 7, \"family\": \"k-ary-tree\"", "\"name\": \"relaysum\"", 0},
-    {"\"nodes\": 5, \"family\": \"path\"", "\"name\": \"relaysum\"", 0.9},
-    {"\"nodes\": 6, \"family\": \"ring\"", "\"name\": \"easgd\", \"period\": 2", 0.5},
-    {"\"nodes\": 5, \"family\": \"directed-ring\"", "\"name\": \"d-psgd\"", 0.9},
-    {"\"nodes\": 8, \"family\": \"static-exponential\"", "\"name\": \"sgp\"", 0.9},
-    {"\"nodes\": 8, \"family\": \"one-peer-exponential\"", "\"name\": \"d-psgd\"", 0.9},
-    {"\"nodes\": 6, \"family\": \"base-k\", \"peers\": 1", "\"name\": \"gradient-tracking\"", 0},
+    {"'nodes': 7, 'family': 'k-ary-tree'", "'name': 'relaysum'", 0},
+    {"'nodes': 5, 'family': 'path'", "'name': 'relaysum'", 0.9},
+    {"'nodes': 6, 'family': 'ring'", "'name': 'easgd', 'period': 2", 0.5},
+    {"'nodes': 5, 'family': 'directed-ring'", "'name': 'd-psgd'", 0.9},
+    {"'nodes': 8, 'family': 'static-exponential'", "'name': 'sgp'", 0.9},
+    {"'nodes': 8, 'family': 'one-peer-exponential'", "'name': 'd-psgd'", 0.9},
+    {"'nodes': 6, 'family': 'base-k', 'peers': 1", "'name': 'gradient-tracking'", 0},
 };
 
 START_LOOP_TEST(whole_networks_agree, sizeof whole / sizeof *whole) {

@@ -1,5 +1,5 @@
 /* test_task.c - a task that is not complete is refused, by both drivers, before anything starts. */
-#include "harness.h"
+#include "experiments.h"
 #include "starling/agent.h"
 #include "starling/sim.h"
 
@@ -18,15 +18,10 @@ static sl_evaluation evaluate(void *context, const float *x) {
     return (sl_evaluation){.loss = 0.5 * (x[0] * x[0] + x[1] * x[1]), .accuracy = NAN};
 }
 
-static sl_experiment *experiment_of(const char *algorithm) {
-    char json[256];
-    sl_experiment *e = NULL;
-    snprintf(json, sizeof json,
-             "{\"rounds\": 2, \"data\": {\"batch\": 2}, \"topology\": {\"nodes\": 2, "
-             "\"family\": \"path\"}, \"algorithm\": %s}",
-             algorithm);
-    EXPECT_WELL(sl_experiment_parse(&e, json, "test", "/", NULL, 0, &error));
-    return e;
+static sl_experiment *pair(const char *algorithm) {
+    return experiment_of("{'rounds': 2, 'data': {'batch': 2}, 'topology': {'nodes': 2, 'family': "
+                         "'path'}, 'algorithm': %s}",
+                         algorithm);
 }
 
 #define COMPLETE                                                                                   \
@@ -66,7 +61,7 @@ static const struct {
 
 /* By both drivers alike. */
 START_LOOP_TEST(a_task_is_complete_or_refused_by_name, sizeof tasks / sizeof *tasks) {
-    sl_experiment *e = experiment_of("\"d-psgd\"");
+    sl_experiment *e = pair("'d-psgd'");
     const sl_task *task = &tasks[_i].task;
     const char *said = tasks[_i].said;
     const int simulated = sl_sim_run(e, task, &(sl_observer){0}, NULL, NULL, NULL, &error);
@@ -79,7 +74,6 @@ START_LOOP_TEST(a_task_is_complete_or_refused_by_name, sizeof tasks / sizeof *ta
         EXPECT_ERROR(sl_agent_open(&agent, &settings, &error), SL_EINVAL, said);
         ck_assert_ptr_null(agent);
     }
-    sl_experiment_close(&e);
 }
 
 /* Rank r begins at r, and nothing moves but what is averaged. */
@@ -100,7 +94,7 @@ static double one_or_three(void *context, uint32_t rank) {
 /* The model of the second round. */
 static float averaged(const char *algorithm, bool samples) {
     float found = -1;
-    sl_experiment *e = experiment_of(algorithm);
+    sl_experiment *e = pair(algorithm);
     const sl_task task = {.context = &found,
                           .dimension = 2,
                           .rounds = 2,
@@ -109,21 +103,20 @@ static float averaged(const char *algorithm, bool samples) {
                           .evaluate = evaluate,
                           .samples = samples ? one_or_three : NULL};
     EXPECT_WELL(sl_sim_run(e, &task, &(sl_observer){0}, NULL, NULL, NULL, &error));
-    sl_experiment_close(&e);
     return found;
 }
 
 START_TEST(samples_are_weights) {
-    const char *uniform = "{\"name\": \"fedavg\", \"client_weights\": \"uniform\"}";
-    ck_assert_float_eq(averaged("\"fedavg\"", true), 0.75f);
-    ck_assert_float_eq(averaged("{\"name\": \"fedavg\", \"server\": 1}", true), 0.75f);
-    ck_assert_float_eq(averaged("\"fedavg\"", false), 0.5f);
+    const char *uniform = "{'name': 'fedavg', 'client_weights': 'uniform'}";
+    ck_assert_float_eq(averaged("'fedavg'", true), 0.75f);
+    ck_assert_float_eq(averaged("{'name': 'fedavg', 'server': 1}", true), 0.75f);
+    ck_assert_float_eq(averaged("'fedavg'", false), 0.5f);
     ck_assert_float_eq(averaged(uniform, true), 0.5f);
 }
 
 /* Three samples in batches of two are two steps; who has none to count by cannot tell. */
 START_TEST(epochs_of_clients_follow_from_their_samples) {
-    sl_experiment *e = experiment_of("{\"name\": \"fedavg\", \"local_epochs\": 3}");
+    sl_experiment *e = pair("{'name': 'fedavg', 'local_epochs': 3}");
     sl_plan plan;
     sl_task task = {COMPLETE, .samples = one_or_three};
     EXPECT_WELL(sl_experiment_plan(&plan, e, &task, &error));
@@ -133,5 +126,4 @@ START_TEST(epochs_of_clients_follow_from_their_samples) {
     task.samples = NULL;
     EXPECT_ERROR(sl_experiment_plan(&plan, e, &task, &error), SL_EINVAL,
                  "nobody says how many samples a node has");
-    sl_experiment_close(&e);
 }

@@ -1,8 +1,6 @@
 /* test_timeline.c - predicted time against closed forms: messages told by hand, and those of the
  * simulator under every route. */
-#include <stdarg.h>
-
-#include "harness.h"
+#include "experiments.h"
 #include "starling/sim.h"
 
 enum { DIMENSION = 1000, PART_BYTES = 4096, HEADER = 64 };
@@ -202,23 +200,6 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 
 static sl_evaluation evaluate(void *context, const float *x) {
     return (sl_evaluation){1, NAN};
-}
-
-static void close_experiment(void *experiment) {
-    sl_experiment_close(&(sl_experiment *){experiment});
-}
-
-/* In JSON, ' stands for ". */
-__attribute__((format(printf, 1, 2))) static sl_experiment *experiment_of(const char *format, ...) {
-    char json[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(json, sizeof json, format, arguments);
-    va_end(arguments);
-    sl_experiment *e = NULL;
-    sl_error error = {0};
-    EXPECT_WELL(sl_experiment_parse(&e, quoted(json), "test", ".", NULL, 0, &error));
-    return close_behind(e, close_experiment);
 }
 
 static sl_timeline *simulate(const char *topology, const char *algorithm, uint64_t rounds) {
