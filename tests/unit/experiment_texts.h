@@ -10,11 +10,12 @@
 #define SMALLEST "{'rounds': 10, " TOPOLOGY "}"
 #define WITH(members) "{'rounds': 10, " TOPOLOGY ", " members "}"
 
+static sl_error error;
+
 /* Closed behind the test. */
 static inline sl_experiment *parse_set(const char *json, const char *const *overrides,
                                        size_t count) {
     sl_experiment *e = NULL;
-    sl_error error = {0};
     EXPECT_WELL(sl_experiment_parse(&e, quoted(json), "test.json", base, overrides, count, &error));
     return close_behind(e, close_experiment);
 }
@@ -37,7 +38,6 @@ static inline void expect_words(const char *said, const char *words) {
 static inline void refuse_both(const char *json, const char *override, const char *text,
                                const char *another) {
     sl_experiment *e = NULL;
-    sl_error error = {0};
     json = quoted(json);
     override = quoted(override);
     int result =

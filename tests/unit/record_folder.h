@@ -6,6 +6,8 @@
 #include "starling/folder.h"
 #include "temporary.h"
 
+static sl_error error;
+
 /* Freed behind the test. */
 static inline char *contents(const char *path, size_t *bytes) {
     FILE *file = fopen(path, "rb");
@@ -25,13 +27,11 @@ static inline void begin(void) {
 
 static inline sl_folder *open_folder(const char *path, const sl_experiment *of, bool all_nodes) {
     sl_folder *folder = NULL;
-    sl_error error = {0};
     EXPECT_WELL(sl_folder_open(&folder, path, of, all_nodes, &error));
     return folder;
 }
 
 static inline void close_folder(sl_folder *folder) {
-    sl_error error = {0};
     EXPECT_WELL(sl_folder_close(&folder, &error));
     ck_assert_ptr_null(folder);
 }
@@ -39,7 +39,6 @@ static inline void close_folder(sl_folder *folder) {
 static inline void refuse_folder(const char *path, const sl_experiment *of, bool all_nodes,
                                  const char *text) {
     sl_folder *folder = NULL;
-    sl_error error = {0};
     int result = sl_folder_open(&folder, path, of, all_nodes, &error);
     ck_assert_msg(result < 0, "%s was accepted", path);
     ck_assert_ptr_null(folder);

@@ -156,7 +156,6 @@ START_TEST(every_example_is_accepted) {
         if (strstr(path, "-problem") != NULL || holds_several) /* tests/parity/test_compare.py */
             continue;
         sl_experiment *e = NULL;
-        sl_error error = {0};
         bool has_data_elsewhere =
             strstr(path, "mnist") || strstr(path, "cifar10") || strstr(path, "shakespeare");
         const sl_session_reading peers = {.nodes = 4};
@@ -339,7 +338,6 @@ START_TEST(a_hash_changes_exactly_with_the_keys_of_its_section) {
         const sl_key *k = keys.items[i];
         sl_experiment *e = parse(SMALLEST);
         json_t *value = another_value(k);
-        sl_error error = {0};
         if (strcmp(k->path, "epochs") == 0) {
             json_decref(value);
             value = json_real(2.5);
@@ -391,7 +389,6 @@ static sl_run_memory memory_with(const char *section, const char *value) {
     char json[512];
     sl_run_memory memory;
     sl_plan plan;
-    sl_error error = {0};
     snprintf(json, sizeof json, WITH("\"%s\": %s"), section, value);
     sl_experiment *e = parse(json);
     int result = sl_algorithm_plan(&plan, &e->algorithm, e->topology, 1000, &error);

@@ -278,7 +278,6 @@ START_TEST(a_missing_file_is_named) {
            "model.path: ", "/none.json: No such file");
     refuse("{'rounds': 3, 'topology': 'none.json'}", "topology: ", "/none.json: No such file");
     sl_experiment *e = NULL;
-    sl_error error = {0};
     EXPECT_ERROR(sl_experiment_load(&e, at("gone.json"), NULL, 0, &error), SL_EFILE,
                  "gone.json: No such file");
     EXPECT_ERROR(sl_experiment_load(&e, base, NULL, 0, &error), SL_EFILE, "not a regular file");
@@ -289,7 +288,6 @@ START_TEST(a_folder_that_json_cannot_name_is_refused) {
     snprintf(odd, sizeof odd, "%s/caf\xe9", base);
     ck_assert_int_eq(mkdir(odd, 0700), 0);
     sl_experiment *e = NULL;
-    sl_error error = {0};
     int result = sl_experiment_parse(&e, quoted(WITH("'data': {'name': 'mnist', 'path': '.'}")),
                                      "test.json", odd, NULL, 0, &error);
     EXPECT_ERROR(result, SL_EINVAL, "not valid UTF-8");

@@ -15,6 +15,8 @@
 static const size_t lengths[] = {1, 7, 16, 31, 1000, 1024, 4099, 70001};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
+static sl_error error;
+
 /* Numbers of all sizes, with zeros of both signs, subnormals and repeated ones. */
 static float *motley(size_t n, uint32_t rank) {
     float *v = normal(n, rank, 0, SL_PURPOSE_DATA);
@@ -138,7 +140,6 @@ static void solve(transcript *t) {
 
 static void read_pixels(transcript *t) {
     sl_samples samples;
-    sl_error error;
     float x[99];
     EXPECT_WELL(sl_samples_allocate(&samples, SL_SAMPLES_PIXELS, 4, 99, "test", &error));
     for (int i = 0; i < 4 * 99; i++)
@@ -274,7 +275,6 @@ START_LOOP_TEST(kernels_are_plain_c, 5) {
 }
 
 START_TEST(a_level_can_be_asked_for) {
-    sl_error error;
     ck_assert_int_eq(setenv("STARLING_KERNELS", "plain", 1), 0);
     EXPECT_WELL(sl_kernels_check(&error));
     ck_assert_int_eq(setenv("STARLING_KERNELS", "avx2", 1), 0);

@@ -6,6 +6,7 @@
 #include "temporary.h"
 
 static char path[64];
+static sl_error error;
 
 static void setup(void) {
     make_base();
@@ -20,7 +21,6 @@ static void write_text(const char *file, const char *text, mode_t mode) {
 
 static void refuse(const char *file, const char *words) {
     sl_credentials *credentials = NULL;
-    sl_error error;
     ck_assert_int_eq(sl_credentials_load_key(&credentials, file, &error), SL_EFILE);
     ck_assert_ptr_null(credentials);
     ck_assert_msg(strstr(error.text, words) != NULL, "%s", error.text);
@@ -44,7 +44,6 @@ START_TEST(two_keys_differ_and_none_is_written_over) {
     ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
     ck_assert_int_eq(sl_run_key_text(other, NULL), 0);
     ck_assert_str_ne(text, other);
-    sl_error error;
     EXPECT_ERROR(sl_run_key_make(path, &error), SL_EFILE, "is there already");
 }
 
@@ -106,7 +105,6 @@ START_TEST(a_run_folder_holds_no_keys) {
     const char *other = at("new.key");
     write_text(at("metrics-0.jsonl"), "", 0644);
     refuse(path, "is in a run folder");
-    sl_error error;
     EXPECT_ERROR(sl_run_key_make(other, &error), SL_EFILE, "is in a run folder");
     ck_assert_int_ne(access(other, F_OK), 0);
 }
@@ -131,7 +129,6 @@ START_TEST(a_nodes_pair_belongs_together) {
     char one[SL_FINGERPRINT_TEXT_MAX], two[SL_FINGERPRINT_TEXT_MAX], read[SL_FINGERPRINT_TEXT_MAX];
     uint8_t bytes[SL_FINGERPRINT_BYTES];
     sl_credentials *credentials = NULL;
-    sl_error error;
     struct stat status;
     EXPECT_WELL(sl_node_keys_make(name, one, &error));
     EXPECT_WELL(sl_node_keys_make(other, two, &error));

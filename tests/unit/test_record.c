@@ -210,7 +210,6 @@ START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
 }
 
 START_TEST(what_a_run_has_left_is_refused_before_it_starts) {
-    sl_error error = {0};
     EXPECT_WELL(sl_folder_check(at("run"), e, 0, &error));
     ck_assert_int_ne(access(at("run"), F_OK), 0);
     sl_folder *folder = open_folder(at("run"), e, false);
@@ -229,7 +228,6 @@ START_TEST(what_a_run_has_left_is_refused_before_it_starts) {
 START_TEST(two_writers_of_one_rank_do_not_mix) {
     sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
     sl_record record = record_of(0, 1);
-    sl_error error = {0};
     ck_assert_int_eq(sl_folder_metrics(first, &record, NULL), 0);
     for (int i = 0; i < 2; i++) { /* not the second time either */
         ck_assert_int_eq(sl_folder_metrics(second, &record, &error), SL_EFILE);

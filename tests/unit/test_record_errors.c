@@ -17,7 +17,6 @@ FIXTURES(begin, remove_base);
 START_TEST(a_process_at_its_descriptor_limit_still_writes) {
     sl_folder *folder = open_folder(at("run"), e, true);
     const sl_evaluation evaluation = {.loss = 1, .accuracy = 0.5};
-    sl_error error = {0};
     int full[1024], count = 0;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){1000, 1000}), 0);
     while (count < 1024 && (full[count] = open("/dev/null", O_RDONLY)) >= 0)
@@ -115,7 +114,6 @@ int __wrap_rename(const char *from, const char *to) {
 }
 
 START_TEST(content_is_on_the_disk_before_its_name) {
-    sl_error error = {0};
     watched = true;
     sl_folder *folder = open_folder(at("run"), e, true);
     ck_assert_msg(is_synced(at("run")), "the name of the configuration may be lost");

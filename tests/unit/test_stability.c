@@ -6,6 +6,7 @@
 /* Of curvatures 1 and 1/2. */
 enum { D = 2, ROUNDS = 1600 };
 static const double near = 0.03;
+static sl_error error;
 #define METROPOLIS ", 'weights': 'metropolis'"
 static const char *const topologies[] = {
     "'nodes': 8, 'family': 'ring'" METROPOLIS,  "'nodes': 8, 'family': 'hypercube'" METROPOLIS,
@@ -85,7 +86,6 @@ static sl_experiment *open_experiment(const char *topology, const char *algorith
 /* Do all models of the network stay where they began, or come closer to 0? */
 static bool stays(const char *topology, const char *algorithm, double momentum, double rate) {
     sl_experiment *e = open_experiment(topology, algorithm, momentum, rate);
-    sl_error error;
     course c = {0};
     const sl_task task = {.context = &c,
                           .dimension = D,
@@ -104,7 +104,6 @@ static double largest_stable(const char *topology, const char *algorithm, double
     sl_spectrum s;
     sl_stability out;
     sl_plan plan;
-    sl_error error;
     EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, D, &error));
     EXPECT_WELL(sl_spectrum_compute(&s, e->topology, NULL, &error));
     EXPECT_WELL(sl_stability_find(&out, e, &plan, s.lambda_2, s.lambda_n, &error));

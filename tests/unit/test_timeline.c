@@ -14,6 +14,8 @@ static const sl_platform links = {
     .bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS, .compute_ms = 7};
 #define COMPUTE 7e-3
 
+static sl_error error;
+
 /* ---- told by hand ---- */
 
 static void close_timeline(void *timeline) {
@@ -206,7 +208,6 @@ static sl_timeline *simulate(const char *topology, const char *algorithm, uint64
     sl_experiment *e = experiment_of(
         "{'rounds': %llu, 'topology': %s, 'algorithm': %s, 'transport': {'chunk_bytes': %d}}",
         (unsigned long long)rounds, topology, algorithm, PART_BYTES);
-    sl_error error = {0};
     sl_timeline *timeline = NULL;
     sl_task task = {.dimension = DIMENSION,
                     .rounds = rounds,
@@ -269,7 +270,6 @@ static void compare_exchange(uint32_t nodes, const char *algorithm) {
     sl_experiment *e =
         experiment_of("{'rounds': 1, 'topology': %s, 'algorithm': %s}", topology, algorithm);
     sl_plan plan;
-    sl_error error = {0};
     EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error));
     EXPECT_WELL(sl_timeline_exchange(one, &plan.config, e->topology,
                                      &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, &error));
@@ -297,7 +297,6 @@ START_TEST(every_form_is_told_as_it_is_simulated) {
 START_TEST(messages_along_edges_are_not_told) {
     sl_timeline *t = open_timeline(4);
     sl_experiment *e = experiment_of("{'rounds': 1, 'topology': " RING(4) "}");
-    sl_error error = {0};
     EXPECT_ERROR(sl_timeline_exchange(t, &e->algorithm, e->topology,
                                       &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, &error),
                  SL_EINVAL, "messages of d-psgd go along edges");
