@@ -44,7 +44,7 @@ static inline const char *name_of(const sl_compressor_config *c) {
     return text;
 }
 
-/* ---- vectors: released behind the test, or before ---- */
+/* ---- vectors: released behind the test ---- */
 
 static inline void release_floats(void *v) {
     sl_vec_cpu()->release(v);
@@ -54,10 +54,6 @@ static inline float *floats(size_t d) {
     float *v = sl_vec_cpu()->allocate(d);
     ck_assert_ptr_nonnull(v);
     return close_behind(v, release_floats);
-}
-
-static inline void release(float *v) {
-    close_now(v);
 }
 
 static inline float *normal(size_t d, uint32_t stream, uint64_t round, uint32_t purpose) {

@@ -42,7 +42,7 @@ static int by_magnitude(const void *a, const void *b) {
 
 /* Every element, the largest first. */
 static uint32_t *ranking(const float *v, size_t d) {
-    uint32_t *order = calloc(d, sizeof *order);
+    uint32_t *order = close_behind(calloc(d, sizeof *order), free);
     for (size_t i = 0; i < d; i++)
         order[i] = (uint32_t)i;
     sorted_by = v;
@@ -56,8 +56,6 @@ static void expect_top_k(const float *v, const uint32_t *order, size_t d, size_t
     for (size_t i = 0; i < k; i++)
         expected[order[i]] = v[order[i]];
     expect_equal(decoded, expected, d);
-    release(expected);
-    release(decoded);
 }
 
 START_LOOP_TEST(top_k_is_what_a_sort_gives, SHAPES) {
@@ -66,8 +64,6 @@ START_LOOP_TEST(top_k_is_what_a_sort_gives, SHAPES) {
         uint32_t *order = ranking(v, d);
         for (size_t k = 1; k <= d; k += k / 2 + 1)
             expect_top_k(v, order, d, k, PART_SMALL);
-        free(order);
-        release(v);
     }
 }
 
@@ -78,8 +74,6 @@ START_LOOP_TEST(top_k_of_a_long_vector_is_what_a_sort_gives, SHAPES) {
     uint32_t *order = ranking(v, d);
     for (int i = 0; i < 3; i++)
         expect_top_k(v, order, d, kept[i], 16 * PART_SMALL);
-    free(order);
-    release(v);
 }
 
 /* A sample of this vector finds only large elements: the guess is too high, and the vector is read
@@ -93,8 +87,6 @@ START_TEST(a_sample_that_misleads_costs_time_only) {
     uint32_t *order = ranking(v, d);
     expect_top_k(v, order, d, 75000, PART_ALL);
     expect_top_k(v, order, d, 50000, PART_ALL);
-    free(order);
-    release(v);
 }
 
 /* Between a tiny and a huge element all others are close, and in odd cases 30 each are equal: the
@@ -113,8 +105,6 @@ START_LOOP_TEST(a_crowd_around_the_last_one_is_told_apart, 60) {
     uint32_t *order = ranking(v, CROWD + 2);
     for (size_t k = 1; k <= CROWD + 2; k += k / 4 + 1)
         expect_top_k(v, order, CROWD + 2, k, PART_ALL);
-    free(order);
-    release(v);
 }
 
 /* ---- how often it is read ---- */

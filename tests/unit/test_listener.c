@@ -63,9 +63,8 @@ START_TEST(who_has_left_is_nobody) {
     sl_places_leave(&places, 0);
     ck_assert_int_eq(sl_places_oldest(&places), (int)second);
     ck_assert_uint_eq(places.taken, 1);
-    for (unsigned i = 1; i < PLACES; i++) {
+    for (unsigned i = 1; i < PLACES; i++)
         come_for(false, "127.0.0.1", 2, false);
-    }
     ck_assert_uint_eq(come_for(true, "127.0.0.1", 2, false), second);
 }
 
@@ -73,14 +72,12 @@ START_TEST(one_host_has_few_places) {
     const char *const hosts[] = {"10.0.0.1", "fd00::1"};
     unsigned first[2][OF_HOST];
     for (unsigned h = 0; h < 2; h++)
-        for (unsigned i = 0; i < OF_HOST; i++) {
+        for (unsigned i = 0; i < OF_HOST; i++)
             first[h][i] = come_for(false, hosts[h], i, false);
-        }
     come_for(false, "10.0.0.2", 9, false);
     for (unsigned i = 0; i < 20; i++)
-        for (unsigned h = 0; h < 2; h++) {
+        for (unsigned h = 0; h < 2; h++)
             ck_assert_uint_eq(come_for(true, hosts[h], 9, false), first[h][i % OF_HOST]);
-        }
     ck_assert_uint_eq(places.taken, 2 * OF_HOST + 1);
 }
 
@@ -93,8 +90,10 @@ START_TEST(this_host_has_all_places) {
             come_for(false, own[h], 0, false);
     }
     open_places();
-    for (unsigned i = 0; i < PLACES; i++)
-        sl_places_take(&places, &by_name, 0, false, &evicted), ck_assert(!evicted);
+    for (unsigned i = 0; i < PLACES; i++) {
+        sl_places_take(&places, &by_name, 0, false, &evicted);
+        ck_assert(!evicted);
+    }
 }
 
 START_TEST(any_number_of_one_host_where_no_number_is_said) {
