@@ -197,6 +197,7 @@ START_TEST(a_shortage_of_memory_is_told) {
         strstr(error.text, "node 3: cuda:0 is out of memory: 4398046.5 MB are needed and ") ==
             error.text,
         "%s", error.text);
+    ck_assert_ptr_null(sl_vec_cpu()->allocate(SIZE_MAX / 2));
     sl_vec_no_memory(sl_vec_cpu(), &error, "node %u", 3);
     ck_assert_str_eq(error.text, "node 3: out of memory");
 }
