@@ -17,7 +17,7 @@ static inline sl_experiment *parse_set(const char *json, const char *const *over
                                        size_t count) {
     sl_experiment *e = NULL;
     EXPECT_WELL(sl_experiment_parse(&e, quoted(json), "test.json", base, overrides, count, &error));
-    return close_behind(e, close_experiment);
+    return close_behind(e, close_sl_experiment);
 }
 
 static inline sl_experiment *parse(const char *json) {

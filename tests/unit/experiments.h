@@ -7,9 +7,7 @@
 #include "harness.h"
 #include "starling/experiment.h"
 
-static inline void close_experiment(void *e) {
-    sl_experiment_close(&(sl_experiment *){e});
-}
+CLOSER(sl_experiment);
 
 /* In JSON, ' stands for ". */
 __attribute__((format(printf, 1, 2))) static inline sl_experiment *experiment_of(const char *format,
@@ -22,7 +20,7 @@ __attribute__((format(printf, 1, 2))) static inline sl_experiment *experiment_of
     sl_experiment *e = NULL;
     sl_error error = {0};
     EXPECT_WELL(sl_experiment_parse(&e, quoted(json), "test", ".", NULL, 0, &error));
-    return close_behind(e, close_experiment);
+    return close_behind(e, close_sl_experiment);
 }
 
 #endif

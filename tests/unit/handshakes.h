@@ -6,13 +6,11 @@
 #include "secure/handshake.h"
 #include "secure_pairs.h"
 
-static inline void close_credentials(void *credentials) {
-    sl_credentials_close(&(sl_credentials *){credentials});
-}
+CLOSER(sl_credentials);
 
 /* Until the test ends. */
 static inline sl_credentials *keep(sl_credentials *credentials) {
-    return close_behind(credentials, close_credentials);
+    return close_behind(credentials, close_sl_credentials);
 }
 
 /* Lets the client and the server speak until neither has more to say; true: both are done. */

@@ -34,6 +34,13 @@ int run_suite(Suite *suite);
 void *close_behind(void *object, void (*close)(void *object));
 void close_now(void *object);
 
+/* close_sl_x() of objects that sl_x_close() closes. */
+#define CLOSER(type)                                                                               \
+    static inline void close_##type(void *object) {                                                \
+        type##_close(&(type *){object});                                                           \
+    }                                                                                              \
+    _Static_assert(1, "takes a semicolon")
+
 /* Zeros, until the test ends. */
 float *new_floats(size_t count);
 

@@ -5,15 +5,13 @@
 #include "harness.h"
 #include "starling/learner.h"
 
-static inline void close_learner(void *learner) {
-    sl_learner_close(&(sl_learner *){learner});
-}
+CLOSER(sl_learner);
 
 static inline sl_learner *open_learner(const sl_learner_settings *settings) {
     sl_learner *learner = NULL;
     sl_error error;
     EXPECT_WELL(sl_learner_open(&learner, settings, &error));
-    return close_behind(learner, close_learner);
+    return close_behind(learner, close_sl_learner);
 }
 
 #endif

@@ -85,17 +85,9 @@ typedef struct wire {
     sl_payload *parts;
 } wire;
 
-static inline void close_encoder(void *encoder) {
-    sl_encoder_close(&(sl_encoder *){encoder});
-}
-
-static inline void close_decoder(void *decoder) {
-    sl_decoder_close(&(sl_decoder *){decoder});
-}
-
-static inline void close_codec(void *codec) {
-    sl_codec_close(&(sl_codec *){codec});
-}
+CLOSER(sl_encoder);
+CLOSER(sl_decoder);
+CLOSER(sl_codec);
 
 static inline wire open_around(sl_codec *codec, size_t dimension, size_t part_bytes) {
     wire w = {.codec = codec, .dimension = dimension};
@@ -108,9 +100,9 @@ static inline wire open_around(sl_codec *codec, size_t dimension, size_t part_by
     w.bytes = aligned_alloc(64, w.stride * parts);
     w.parts = calloc(parts, sizeof *w.parts);
     ck_assert(w.bytes != NULL && w.parts != NULL);
-    close_behind(codec, close_codec);
-    close_behind(w.encoder, close_encoder);
-    close_behind(w.decoder, close_decoder);
+    close_behind(codec, close_sl_codec);
+    close_behind(w.encoder, close_sl_encoder);
+    close_behind(w.decoder, close_sl_decoder);
     close_behind(w.bytes, free);
     close_behind(w.parts, free);
     memset(w.bytes, 0xA5, w.stride * parts);

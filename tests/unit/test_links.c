@@ -4,15 +4,13 @@
 
 static sl_error error;
 
-static void close_links(void *links) {
-    sl_links_close(&(sl_links *){links});
-}
+CLOSER(sl_links);
 
 /* Closed behind the test. */
 static sl_links *parse(const char *json) {
     sl_links *links = NULL;
     EXPECT_WELL(sl_links_parse(&links, quoted(json), "test", &error));
-    return close_behind(links, close_links);
+    return close_behind(links, close_sl_links);
 }
 
 static void expect_link(const sl_links *links, uint32_t i, uint32_t j, double bandwidth_mbit,

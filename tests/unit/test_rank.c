@@ -8,24 +8,19 @@
 static sl_error error;
 
 /* Links and rankings are closed behind the test. */
-static void close_links(void *links) {
-    sl_links_close(&(sl_links *){links});
-}
-
-static void close_ranking(void *ranking) {
-    sl_ranking_close(&(sl_ranking *){ranking});
-}
+CLOSER(sl_links);
+CLOSER(sl_ranking);
 
 static sl_links *parse(const char *json) {
     sl_links *links = NULL;
     EXPECT_WELL(sl_links_parse(&links, json, "test", &error));
-    return close_behind(links, close_links);
+    return close_behind(links, close_sl_links);
 }
 
 static sl_links *alike(uint32_t nodes, double bandwidth_mbit, double latency_ms) {
     sl_links *links = NULL;
     EXPECT_WELL(sl_links_uniform(&links, nodes, (sl_link){bandwidth_mbit, latency_ms}, &error));
-    return close_behind(links, close_links);
+    return close_behind(links, close_sl_links);
 }
 
 static sl_rank_settings settings_of(uint32_t nodes, const sl_links *links) {
@@ -40,7 +35,7 @@ static sl_rank_settings settings_of(uint32_t nodes, const sl_links *links) {
 static sl_ranking *rank(sl_rank_settings s) {
     sl_ranking *r = NULL;
     ck_assert_msg(sl_ranking_open(&r, &s, &error) == 0, "%u nodes: %s", s.nodes, error.text);
-    return close_behind(r, close_ranking);
+    return close_behind(r, close_sl_ranking);
 }
 
 static const sl_candidate *find(const sl_ranking *r, const char *name) {

@@ -7,15 +7,13 @@
 
 static sl_error error;
 
-static void close_roster(void *roster) {
-    sl_roster_close(&(sl_roster *){roster});
-}
+CLOSER(sl_roster);
 
 /* Closed behind the test. */
 static sl_roster *parse(const char *text) {
     sl_roster *roster = NULL;
     EXPECT_WELL(sl_roster_parse(&roster, text, "roster", &error));
-    return close_behind(roster, close_roster);
+    return close_behind(roster, close_sl_roster);
 }
 
 START_TEST(a_roster_is_read_and_its_mistakes_are_named) {

@@ -18,14 +18,12 @@ static sl_error error;
 
 /* ---- told by hand ---- */
 
-static void close_timeline(void *timeline) {
-    sl_timeline_close(&(sl_timeline *){timeline});
-}
+CLOSER(sl_timeline);
 
 static sl_timeline *open_timeline(uint32_t nodes) {
     sl_timeline *t = NULL;
     ck_assert_int_eq(sl_timeline_open(&t, nodes, NULL), 0);
-    return close_behind(t, close_timeline);
+    return close_behind(t, close_sl_timeline);
 }
 
 static void send_either(sl_timeline *t, uint32_t from, uint64_t exchange, bool overlaps,
@@ -216,7 +214,7 @@ static sl_timeline *simulate(const char *topology, const char *algorithm, uint64
                     .evaluate = evaluate};
     EXPECT_WELL(sl_sim_run(e, &task, &(sl_observer){0}, NULL, &timeline, NULL, &error));
     ck_assert_uint_eq(sl_timeline_rounds(timeline), rounds);
-    return close_behind(timeline, close_timeline);
+    return close_behind(timeline, close_sl_timeline);
 }
 
 #define RING(n) "{'nodes': " #n ", 'family': 'ring'}"

@@ -11,16 +11,14 @@
 
 static sl_error error;
 
-static inline void close_topology(void *t) {
-    sl_topology_close(&(sl_topology *){t});
-}
+CLOSER(sl_topology);
 
 /* Closed behind the test. */
 static inline sl_topology *parse(const char *text) {
     sl_topology *t = NULL;
     ck_assert_msg(sl_topology_parse(&t, quoted(text), "test", &error) == 0, "%s: %s", text,
                   error.text);
-    return close_behind(t, close_topology);
+    return close_behind(t, close_sl_topology);
 }
 
 static inline const char *json_of(const sl_topology *t) {
