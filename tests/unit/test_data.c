@@ -275,7 +275,7 @@ static const struct {
     uint16_t labels[3]; /* and the held-out sample's, */
     float held_out[4];
     uint16_t label;
-} tables[] = {
+} svm_files[] = {
     ROW("+1 1:0.5 3:-2\n-1 2:1e1\r\n\n5\n", "-1 4:1\n", 4, 3, {0.5f, 0, -2, 0, 0, 10}, {1, 0, 2},
         {0, 0, 0, 1}, 0),
     /* as scikit-learn, Spark or pandas, and SVMlight write the same */
@@ -291,15 +291,17 @@ static const struct {
     ROW("0 1:1\n1 2:1\n1\n", "1 0:5\n", 3, 2, {0, 1, 0, 0, 0, 1}, {0, 1, 1}, {5}, 1),
 };
 
-START_LOOP_TEST(libsvm_is_read_as_it_is_written, sizeof tables / sizeof *tables) {
-    EXPECT_WELL(parse_svm(tables[_i].train, tables[_i].test));
+START_LOOP_TEST(libsvm_is_read_as_it_is_written, sizeof svm_files / sizeof *svm_files) {
+    EXPECT_WELL(parse_svm(svm_files[_i].train, svm_files[_i].test));
     ck_assert_uint_eq(data.train.count, 3);
-    ck_assert_uint_eq(data.train.features, tables[_i].features);
-    ck_assert_uint_eq(data.train.classes, tables[_i].classes);
-    ck_assert_mem_eq(data.train.values, tables[_i].values, 3 * tables[_i].features * sizeof(float));
-    ck_assert_mem_eq(data.train.labels, tables[_i].labels, sizeof tables[_i].labels);
-    ck_assert_mem_eq(data.test.values, tables[_i].held_out, tables[_i].features * sizeof(float));
-    ck_assert_uint_eq(data.test.labels[0], tables[_i].label);
+    ck_assert_uint_eq(data.train.features, svm_files[_i].features);
+    ck_assert_uint_eq(data.train.classes, svm_files[_i].classes);
+    ck_assert_mem_eq(data.train.values, svm_files[_i].values,
+                     3 * svm_files[_i].features * sizeof(float));
+    ck_assert_mem_eq(data.train.labels, svm_files[_i].labels, sizeof svm_files[_i].labels);
+    ck_assert_mem_eq(data.test.values, svm_files[_i].held_out,
+                     svm_files[_i].features * sizeof(float));
+    ck_assert_uint_eq(data.test.labels[0], svm_files[_i].label);
 }
 
 /* ---- digits ---- */
