@@ -66,7 +66,7 @@ static const struct {
     {{.type = SL_FRAME_DIRECT, .payload_bytes = PAYLOAD, .unsummed = true}, true, PAYLOAD, FLAGS},
     {{.type = SL_FRAME_CREDIT, .silent = true}, false, PAYLOAD, FLAGS},
     {{.type = SL_FRAME_HEARTBEAT, .payload_bytes = SL_HEARTBEAT_BYTES + 1}, false, 4096, LONG},
-    {{.type = SL_FRAME_ABORT, .payload_bytes = PAYLOAD}, true, PAYLOAD, NULL},
+    {{.type = SL_FRAME_ABORT, .sender = 2, .payload_bytes = PAYLOAD}, true, PAYLOAD, NULL},
     {{.type = SL_FRAME_ABORT, .payload_bytes = SL_FRAME_TEXT_MAX + 1}, false, 4096, LONG},
     {{.type = SL_FRAME_TYPE_END}, false, 4096, "unknown frame type"},
     /* what is said without a payload */
@@ -99,7 +99,8 @@ START_LOOP_TEST(a_frame_comes_back_as_it_was_or_is_refused, sizeof frames / size
     ck_assert_ptr_null(said);
     ck_assert(back.type == sent->type && back.payload_bytes == sent->payload_bytes);
     ck_assert(back.silent == sent->silent && back.asks == sent->asks);
-    ck_assert(back.unsummed == sent->unsummed && back.sender == 0 && back.view == 3);
+    ck_assert(back.unsummed == sent->unsummed && back.sender == sent->sender);
+    ck_assert_uint_eq(back.view, sent->type == SL_FRAME_ABORT ? 0 : 3); /* its sender's place */
     ck_assert(back.part == 5 && back.step == 9 && back.exchange == 1ull << 40);
     ck_assert(back.scalar == 0.75 && back.credit == 77 && back.received == UINT32_MAX);
 }
