@@ -74,7 +74,7 @@ ELSEWHERE = ("test_algorithms", "test_command", "test_own_data", "test_plot", "t
 # Programs that the build of the fuzz targets, which is clang's, runs as well: its sanitizer sees
 # undefined behaviour that gcc's does not. Together they pass through most rooms.
 BY_CLANG = ("checkpoint", "data", "record", "secure", "session", "tensors", "texts")
-BY_CLANG += ("topology", "vec", "wire")
+BY_CLANG += ("topology", "wire")
 NUMBERS = itertools.count()  # of calls
 FRAME = ("Thread", "#")  # how gdb's lines begin that tell where a process stands
 PROGRESS = re.compile(r"^\[\d+/\d+\] ")  # how ninja's lines begin that tell of no fault

@@ -3,34 +3,21 @@
 #ifndef STARLING_TEST_EXPERIMENT_TEXTS_H
 #define STARLING_TEST_EXPERIMENT_TEXTS_H
 
-#include "starling/experiment.h"
+#include "experiments.h"
 #include "temporary.h"
 
 #define TOPOLOGY "'topology': {'nodes': 4, 'family': 'ring'}"
 #define SMALLEST "{'rounds': 10, " TOPOLOGY "}"
 #define WITH(members) "{'rounds': 10, " TOPOLOGY ", " members "}"
 
-/* The text with " for each '; until a few calls later. */
-static inline const char *quoted(const char *text) {
-    static char *texts[8];
-    static unsigned next;
-    if (text == NULL)
-        return NULL;
-    char **copy = &texts[next++ % 8];
-    free(*copy);
-    *copy = strdup(text);
-    for (char *at = *copy; (at = strchr(at, '\'')) != NULL;)
-        *at = '"';
-    return *copy;
-}
+static sl_error error;
 
+/* Closed behind the test. */
 static inline sl_experiment *parse_set(const char *json, const char *const *overrides,
                                        size_t count) {
     sl_experiment *e = NULL;
-    sl_error error = {0};
-    int result = sl_experiment_parse(&e, quoted(json), "test.json", base, overrides, count, &error);
-    ck_assert_msg(result == 0, "%s", error.text);
-    return e;
+    EXPECT_WELL(sl_experiment_parse(&e, quoted(json), "test.json", base, overrides, count, &error));
+    return close_behind(e, close_sl_experiment);
 }
 
 static inline sl_experiment *parse(const char *json) {
@@ -51,7 +38,6 @@ static inline void expect_words(const char *said, const char *words) {
 static inline void refuse_both(const char *json, const char *override, const char *text,
                                const char *another) {
     sl_experiment *e = NULL;
-    sl_error error = {0};
     json = quoted(json);
     override = quoted(override);
     int result =
@@ -75,13 +61,8 @@ static inline void refuse_set(const char *override, const char *text, const char
     refuse_both(SMALLEST, override, text, another);
 }
 
-static inline char *json_of(const char *json) {
-    sl_experiment *e = parse(json);
-    char *text = sl_experiment_json(e);
-    ck_assert_ptr_nonnull(text);
-    sl_experiment_close(&e);
-    ck_assert_ptr_null(e);
-    return text;
+static inline const char *json_of(const char *json) {
+    return close_behind(sl_experiment_json(parse(json)), free);
 }
 
 #endif

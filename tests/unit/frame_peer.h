@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 
 #include "agent/peers/heartbeat.h"
-#include "harness.h"
+#include "experiments.h"
 #include "loopback.h"
 #include "starling/starling.h"
 #include "stream/stream.h"
@@ -47,9 +47,9 @@ static uint32_t window_chunks = WINDOW, credit = 8; /* of the agent, beyond what
 static sl_observer observer;                        /* beside its notices, which the test keeps */
 static const sl_checkpoints *checkpoints; /* each 1,000 rounds, and when asked; NULL: none */
 static bool checksums = true;             /* of what the agent sends */
-static const char *on_loss = "membership.on_loss=stop";
-static const char *norm_limit = "transport.norm_limit=0";
-static const char *topology = "{\"nodes\": 2, \"family\": \"path\"}";
+static const char *on_loss = "stop";
+static double norm_limit;
+static const char *topology = "{'nodes': 2, 'family': 'path'}";
 static void (*comes_together)(
     uint64_t round); /* of the agent's task, in its gradient; NULL: none */
 
@@ -192,15 +192,15 @@ static inline void peer_take_data(peer *p, uint32_t count) {
 static void peer_connect(peer *p, uint16_t port, const char *magic, uint32_t rank) {
     static const sl_connection_handlers handlers = {on_connected, on_received, on_sent, on_down};
     sl_fabric_settings settings = local_fabric(p, 0);
-    ck_assert_msg(sl_fabric_open(&p->fabric, &settings, &error) == 0, "%s", error.text);
-    ck_assert_int_eq(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error), 0);
+    EXPECT_WELL(sl_fabric_open(&p->fabric, &settings, &error));
+    EXPECT_WELL(sl_connection_open(&p->link, p->fabric, &handlers, p, 16, &error));
     const sl_buffers buffers = {.vec = sl_vec_cpu(), .count = 8, .bytes = sizeof p->last};
-    ck_assert_int_eq(sl_pool_open(&p->pool, p->fabric, &buffers, NULL, &error), 0);
+    EXPECT_WELL(sl_pool_open(&p->pool, p->fabric, &buffers, NULL, &error));
     struct sockaddr_storage address = loopback_address(port);
     uint8_t greeting[SL_GREETING_BYTES] = {0};
     memcpy(greeting, magic, 8);
     memcpy(greeting + 8, &rank, sizeof rank);
-    ck_assert_int_eq(sl_connection_dial(p->link, &address, greeting, &error), 0);
+    EXPECT_WELL(sl_connection_dial(p->link, &address, greeting, &error));
 }
 
 static void peer_send_both(peer *p, const uint8_t *frame, size_t bytes, const void *payload,
@@ -213,30 +213,25 @@ static void peer_send_both(peer *p, const uint8_t *frame, size_t bytes, const vo
     }
 }
 
-static void peer_send(peer *p, const uint8_t *frame, size_t bytes) {
-    peer_send_both(p, frame, bytes, NULL, 0);
-}
-
-static size_t make_frame(uint8_t *out, sl_frame_type type, uint64_t round, uint32_t part,
-                         const void *payload, uint32_t bytes) {
-    sl_frame frame = {.type = type,
-                      .sender = 1,
-                      .view = 1,
-                      .exchange = round,
-                      .part = part,
-                      .credit = data_come + credit,
-                      .received = frames_come,
-                      .payload_bytes = bytes,
-                      .payload_sum = sl_checksum(payload, bytes)};
-    sl_frame_encode(&frame, out);
-    memcpy(out + SL_FRAME_HEADER_BYTES, bytes > 0 ? payload : out, bytes);
-    return SL_FRAME_HEADER_BYTES + bytes;
+/* With what each frame says, and the sum of its payload, if none is given. */
+static inline void peer_send_as(peer *p, sl_frame frame, const void *payload) {
+    uint8_t header[SL_FRAME_DIRECT_AT] = {0};
+    const bool is_direct = frame.type == SL_FRAME_DIRECT;
+    frame.sender = 1;
+    frame.view = 1;
+    frame.credit = data_come + credit;
+    frame.received = frames_come;
+    if (!is_direct && frame.payload_sum == 0)
+        frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
+    sl_frame_encode(&frame, header);
+    peer_send_both(p, header, is_direct ? sizeof header : SL_FRAME_HEADER_BYTES, payload,
+                   frame.payload_bytes);
 }
 
 static inline void peer_send_frame(peer *p, sl_frame_type type, uint64_t exchange,
                                    const void *payload, uint32_t bytes) {
-    uint8_t frame[SL_FRAME_HEADER_BYTES + 2048];
-    peer_send(p, frame, make_frame(frame, type, exchange, 0, payload, bytes));
+    peer_send_as(p, (sl_frame){.type = type, .exchange = exchange, .payload_bytes = bytes},
+                 payload);
 }
 
 /* A part whose numbers all are that. */
@@ -248,15 +243,10 @@ static inline void peer_send_value(peer *p, uint64_t exchange, float value) {
 }
 
 static inline void send_direct(peer *p, uint64_t round, const float values[D]) {
-    uint8_t frame[SL_FRAME_DIRECT_AT] = {0};
-    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DIRECT,
-                                .view = 1,
-                                .exchange = round,
-                                .credit = data_come + credit,
-                                .received = frames_come,
-                                .payload_bytes = D * sizeof *values},
-                    frame);
-    peer_send_both(p, frame, sizeof frame, values, D * sizeof *values);
+    peer_send_as(
+        p,
+        (sl_frame){.type = SL_FRAME_DIRECT, .exchange = round, .payload_bytes = D * sizeof *values},
+        values);
 }
 
 /* Says the HELLO that the agent wants to hear. */
@@ -307,6 +297,39 @@ static inline void peer_begin(peer *p) {
     peer_agree(p);
 }
 
+static uint64_t attempt; /* to connect */
+
+/* Connects, and says HELLO as who has got so many of the agent's frames, and so much data. */
+static inline void peer_come(peer *p, uint64_t incarnation, uint32_t frames, uint32_t data) {
+    *p = (peer){0};
+    greet_properly(p);
+    sl_hello hello = own_hello(strcmp(experiment->device, "cpu") != 0);
+    hello.standing = (sl_standing){.incarnation = incarnation,
+                                   .knows = agent_stands.incarnation,
+                                   .trains = agent_stands.incarnation != 0,
+                                   .attempt = ++attempt,
+                                   .credit = data + credit,
+                                   .received = frames,
+                                   .received_data = data};
+    frames_come = frames;
+    data_come = data;
+    peer_say(p, &hello);
+}
+
+static inline void peer_say_bye(peer *p) {
+    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
+}
+
+/* The last frame ends the run, or the connection, and says why. */
+static inline void peer_expect_abort(const peer *p, const char *why) {
+    sl_frame frame;
+    char text[SL_FRAME_TEXT_MAX + 1] = "";
+    ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof p->last, false));
+    ck_assert_int_eq(frame.type, SL_FRAME_ABORT);
+    memcpy(text, p->last + SL_FRAME_HEADER_BYTES, frame.payload_bytes);
+    ck_assert_msg(strstr(text, why) != NULL, "%s", text);
+}
+
 static void peer_close(peer *p) {
     sl_connection_close(&p->link);
     sl_fabric_poll(p->fabric);
@@ -321,30 +344,14 @@ typedef void (*meeting)(peer *p);
 /* With the agent's vectors on `device`, and payloads straight from its memory and to it if
  * `direct`. */
 static void meet_on(const char *device, bool direct, meeting behave) {
-    char json[256], on[32], reconnect[64], chunk[64], window[64], silence[64], round[64];
-    snprintf(json, sizeof json,
-             "{\"rounds\": 3, \"topology\": %s, \"optimizer\": {\"learning_rate\": 0}}", topology);
-    snprintf(on, sizeof on, "device=%s", device);
-    snprintf(reconnect, sizeof reconnect, "transport.reconnect_s=%g", reconnect_s);
-    snprintf(silence, sizeof silence, "transport.timeout_s=%g", timeout_s);
-    snprintf(round, sizeof round, "transport.round_timeout_s=%g", round_timeout_s);
-    snprintf(chunk, sizeof chunk, "transport.chunk_bytes=%d", PART_BYTES);
-    snprintf(window, sizeof window, "transport.window_chunks=%u", window_chunks);
-    const char *overrides[] = {silence,
-                               round,
-                               "transport.connect_timeout_s=3",
-                               on_loss,
-                               norm_limit,
-                               on,
-                               chunk,
-                               window,
-                               reconnect,
-                               direct ? "transport.gpu_direct=on" : "transport.gpu_direct=off",
-                               checksums ? "transport.checksums=true" : "transport.checksums=false",
-                               checkpoints != NULL ? "checkpoint.every=1000"
-                                                   : "checkpoint.every=0"};
-    ck_assert_msg(sl_experiment_parse(&experiment, json, "test", ".", overrides, 12, &error) == 0,
-                  "%s", error.text);
+    experiment = experiment_of(
+        "{'rounds': 3, 'topology': %s, 'optimizer': {'learning_rate': 0}, 'device': '%s', "
+        "'membership': {'on_loss': '%s'}, 'checkpoint': {'every': %d}, 'transport': {'timeout_s': "
+        "%g, 'round_timeout_s': %g, 'connect_timeout_s': 3, 'reconnect_s': %g, 'norm_limit': %g, "
+        "'chunk_bytes': %d, 'window_chunks': %u, 'gpu_direct': '%s', 'checksums': %s}}",
+        topology, device, on_loss, checkpoints != NULL ? 1000 : 0, timeout_s, round_timeout_s,
+        reconnect_s, norm_limit, PART_BYTES, window_chunks, direct ? "on" : "off",
+        checksums ? "true" : "false");
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;
     settings.meets = comes_together != NULL;
@@ -355,9 +362,9 @@ static void meet_on(const char *device, bool direct, meeting behave) {
                               .initial = initial,
                               .gradient = gradient,
                               .evaluate = evaluate};
-    ck_assert_msg(sl_agent_open(&agent, &settings, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_agent_open(&agent, &settings, &error));
     sl_roster *roster;
-    ck_assert_int_eq(sl_roster_parse(&roster, "127.0.0.1:10\n127.0.0.1:9\n", "roster", &error), 0);
+    EXPECT_WELL(sl_roster_parse(&roster, "127.0.0.1:10\n127.0.0.1:9\n", "roster", &error));
     pthread_t thread;
     frames_come = data_come = 0;
     opened = 0;
@@ -371,11 +378,15 @@ static void meet_on(const char *device, bool direct, meeting behave) {
     counters = sl_agent_counters_read(agent);
     sl_agent_close(&agent);
     sl_roster_close(&roster);
-    sl_experiment_close(&experiment);
 }
 
 static inline void meet(meeting behave) {
     meet_on("cpu", false, behave);
+}
+
+static inline void expect_well_ended(float model) {
+    ck_assert_msg(agent_result == 0, "%s", agent_text);
+    ck_assert_float_eq_tol(last_model[0], model, 1e-6f);
 }
 
 /* The network reads and writes the device's memory beside its operations, which its guard would not

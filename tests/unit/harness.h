@@ -1,5 +1,6 @@
 /* harness.h - Check programs, with what most of them need of libc. A test that a file defines is
- * run, with the fixtures that the file names before it, each in a process of its own. */
+ * run, with the fixtures that the file names before it, each in a process of its own; a file that
+ * has nothing else to do needs no main(). */
 #ifndef STARLING_TEST_HARNESS_H
 #define STARLING_TEST_HARNESS_H
 
@@ -11,13 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static inline int run_suite(Suite *suite) {
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_ENV);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+int run_suite(Suite *suite);
 
 /* A case of tests; each runs between setup and teardown, in a process of its own. */
 #define ADD_TESTS_WITH(suite, name, setup, teardown, ...)                                          \
@@ -33,6 +28,39 @@ static inline int run_suite(Suite *suite) {
 
 #define ADD_TESTS(suite, name, ...) ADD_TESTS_WITH(suite, name, NULL, NULL, __VA_ARGS__)
 
+/* ---- what a test opens ---- */
+
+/* Closes the object behind the test, the last one first, unless it is closed before. Returns it. */
+void *close_behind(void *object, void (*close)(void *object));
+void close_now(void *object);
+
+/* close_sl_x() of objects that sl_x_close() closes. */
+#define CLOSER(type)                                                                               \
+    static inline void close_##type(void *object) {                                                \
+        type##_close(&(type *){object});                                                           \
+    }                                                                                              \
+    _Static_assert(1, "takes a semicolon")
+
+/* Zeros, until the test ends. */
+float *new_floats(size_t count);
+
+/* The text with " for each ', until the test ends. NULL stays. */
+const char *quoted(const char *text);
+
+/* A row of a table, so that clang-format fills its lines. */
+#define ROW(...)                                                                                   \
+    { __VA_ARGS__ }
+
+/* ---- calls that fill `error` ---- */
+
+#define EXPECT_WELL(call) ck_assert_msg((call) == 0, "%s", error.text)
+#define EXPECT_ERROR(call, code, words)                                                            \
+    do {                                                                                           \
+        const int result_ = (call);                                                                \
+        ck_assert_msg(result_ == (code) && strstr(error.text, words) != NULL,                      \
+                      "%s: %d, not %d, and not \"%s\"", error.text, result_, (code), words);       \
+    } while (0)
+
 /* ---- tests that add themselves ---- */
 
 typedef struct harness_entry {
@@ -42,43 +70,10 @@ typedef struct harness_entry {
     SFun setup, teardown;
 } harness_entry;
 
-enum { HARNESS_ENTRIES = 128 };
-static harness_entry harness_entries[HARNESS_ENTRIES];
-static int harness_count;
-
-static inline void harness_add(harness_entry entry) {
-    if (harness_count == HARNESS_ENTRIES)
-        abort();
-    harness_entries[harness_count++] = entry;
-}
-
-static inline int harness_compare(const void *a, const void *b) {
-    return ((const harness_entry *)a)->line - ((const harness_entry *)b)->line;
-}
+void harness_add(harness_entry entry);
 
 /* All tests of the file, in its order. */
-static inline int run_tests(const char *name) {
-    Suite *suite = suite_create(name);
-    TCase *test_case = NULL;
-    SFun setup = NULL, teardown = NULL;
-    qsort(harness_entries, (size_t)harness_count, sizeof *harness_entries, harness_compare);
-    for (const harness_entry *e = harness_entries; e < harness_entries + harness_count; e++) {
-        if (e->test == NULL) {
-            setup = e->setup;
-            teardown = e->teardown;
-            test_case = NULL;
-            continue;
-        }
-        if (test_case == NULL) {
-            test_case = tcase_create(name);
-            tcase_set_timeout(test_case, 240);
-            tcase_add_checked_fixture(test_case, setup, teardown);
-            suite_add_tcase(suite, test_case);
-        }
-        tcase_add_loop_test(test_case, e->test, 0, e->count);
-    }
-    return run_suite(suite);
-}
+int run_tests(const char *name);
 
 #define HARNESS_ADD(id, ...)                                                                       \
     __attribute__((constructor)) static void id(void) {                                            \

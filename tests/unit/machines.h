@@ -22,7 +22,7 @@ typedef enum machine { FASTEST, PLAIN, DEVICE, MACHINES } machine;
 static inline int open_on(sl_network *net, const sl_layers *table, machine where, uint32_t rows) {
     const sl_vec_ops *vec = sl_vec_cpu();
     if (where == DEVICE)
-        ck_assert_msg(sl_device_open(&vec, "cuda:0", 0, &error) == 0, "%s", error.text);
+        EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
     int code = sl_network_open(net, table, vec, rows, &error);
     if (where == PLAIN && code == 0)
         net->backend = sl_layer_backend_plain();
@@ -39,7 +39,7 @@ static inline double find_gradient(sl_network *net, uint32_t rows, const float *
     vec->copy_in(there, x, count * sizeof *x);
     double loss = sl_network_gradient(net, rows, there, gradient);
     vec->copy_out(g, gradient, count * sizeof *g);
-    ck_assert_msg(vec->fence(&error) == 0, "%s", error.text);
+    EXPECT_WELL(vec->fence(&error));
     vec->release(there);
     vec->release(gradient);
     return loss;

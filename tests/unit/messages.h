@@ -44,16 +44,16 @@ static inline const char *name_of(const sl_compressor_config *c) {
     return text;
 }
 
-/* ---- vectors ---- */
+/* ---- vectors: released behind the test ---- */
+
+static inline void release_floats(void *v) {
+    sl_vec_cpu()->release(v);
+}
 
 static inline float *floats(size_t d) {
     float *v = sl_vec_cpu()->allocate(d);
     ck_assert_ptr_nonnull(v);
-    return v;
-}
-
-static inline void release(float *v) {
-    sl_vec_cpu()->release(v);
+    return close_behind(v, release_floats);
 }
 
 static inline float *normal(size_t d, uint32_t stream, uint64_t round, uint32_t purpose) {
@@ -74,7 +74,7 @@ static inline void expect_equal(const float *got, const float *expected, size_t 
                (double)expected[i]);
 }
 
-/* ---- an encoder, a decoder and the bytes between them ---- */
+/* ---- an encoder, a decoder and the bytes between them: closed behind the test, or before ---- */
 
 typedef struct wire {
     sl_codec *codec;
@@ -85,17 +85,26 @@ typedef struct wire {
     sl_payload *parts;
 } wire;
 
+CLOSER(sl_encoder);
+CLOSER(sl_decoder);
+CLOSER(sl_codec);
+
 static inline wire open_around(sl_codec *codec, size_t dimension, size_t part_bytes) {
     wire w = {.codec = codec, .dimension = dimension};
     const size_t parts = sl_codec_parts(codec), most = sl_codec_part_bytes_max(codec);
     sl_error error = {0};
-    ck_assert_int_eq(sl_encoder_open(&w.encoder, codec, sl_vec_cpu(), &error), 0);
-    ck_assert_int_eq(sl_decoder_open(&w.decoder, codec, sl_vec_cpu(), &error), 0);
+    EXPECT_WELL(sl_encoder_open(&w.encoder, codec, sl_vec_cpu(), &error));
+    EXPECT_WELL(sl_decoder_open(&w.decoder, codec, sl_vec_cpu(), &error));
     ck_assert_uint_le(most, part_bytes);
     w.stride = (most + 63) / 64 * 64;
     w.bytes = aligned_alloc(64, w.stride * parts);
     w.parts = calloc(parts, sizeof *w.parts);
     ck_assert(w.bytes != NULL && w.parts != NULL);
+    close_behind(codec, close_sl_codec);
+    close_behind(w.encoder, close_sl_encoder);
+    close_behind(w.decoder, close_sl_decoder);
+    close_behind(w.bytes, free);
+    close_behind(w.parts, free);
     memset(w.bytes, 0xA5, w.stride * parts);
     return w;
 }
@@ -108,12 +117,12 @@ static inline wire open_wire(const sl_compressor_config *config, size_t dimensio
     return open_around(codec, dimension, part_bytes);
 }
 
-static inline void close_wire(wire *w) {
-    sl_encoder_close(&w->encoder);
-    sl_decoder_close(&w->decoder);
-    sl_codec_close(&w->codec);
-    free(w->bytes);
-    free(w->parts);
+static inline void close_wire(const wire *w) {
+    close_now(w->parts);
+    close_now(w->bytes);
+    close_now(w->decoder);
+    close_now(w->encoder);
+    close_now(w->codec);
 }
 
 /* Nothing is written behind a part: of a coded one, behind the longest. */
@@ -164,7 +173,7 @@ static inline size_t message_bytes(const wire *w) {
     return bytes;
 }
 
-/* Decoded with weight 1, onto zeros; to be released. */
+/* Decoded with weight 1, onto zeros. */
 static inline float *through_of(const sl_compressor_config *config, const sl_source *source,
                                 size_t d, size_t part_bytes) {
     wire w = open_wire(config, d, part_bytes);
@@ -178,30 +187,6 @@ static inline float *through_of(const sl_compressor_config *config, const sl_sou
 static inline float *through(const sl_compressor_config *config, const float *v, size_t d,
                              size_t part_bytes) {
     return through_of(config, &(sl_source){.vector = v}, d, part_bytes);
-}
-
-/* The mean square of many messages' errors; of what they bring, and of their bytes, where asked. */
-static inline double mean_error(const sl_compressor_config *config, const float *v, size_t d,
-                                int messages, double *mean, double *bytes) {
-    wire w = open_wire(config, d, PART_ALL);
-    float *out = floats(d);
-    double error = 0;
-    for (size_t i = 0; mean != NULL && i < d; i++)
-        mean[i] = 0;
-    for (int t = 1; t <= messages; t++) {
-        const sl_message m = {.seed = 5, .exchange = (uint64_t)t, .sender = 1};
-        memset(out, 0, d * sizeof *out);
-        ck_assert_int_eq(send_vector(&w, &m, v), 0);
-        receive(&w, &m, 1, out);
-        error += sl_vec_cpu()->distance_squared(out, v, d) / messages;
-        for (size_t i = 0; mean != NULL && i < d; i++)
-            mean[i] += (double)out[i] / messages;
-        if (bytes != NULL)
-            *bytes += (double)message_bytes(&w) / messages;
-    }
-    close_wire(&w);
-    release(out);
-    return error;
 }
 
 #endif

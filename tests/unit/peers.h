@@ -18,12 +18,15 @@
 enum { PEERS_MAX = 8 };
 typedef int (*peer_function)(void *context, const sl_session_options *options, sl_error *error);
 
+/* The next call, if all before it went well. */
+#define THEN(result, call) ((result) = (result) != 0 ? (result) : (call))
+
 /* Joins and gives the first model x (d). After an error *s may be NULL. */
 static inline int peer_start(sl_session **s, const char *experiment, uint64_t d, float *x,
                              const sl_session_options *options, sl_error *error) {
     *s = NULL;
     int result = sl_session_join(s, experiment, d, options, error);
-    return result != 0 ? result : sl_session_start(*s, x, error);
+    return THEN(result, sl_session_start(*s, x, error));
 }
 
 typedef struct peer_thread {

@@ -2,57 +2,43 @@
 #ifndef STARLING_TEST_RECORD_FOLDER_H
 #define STARLING_TEST_RECORD_FOLDER_H
 
+#include "experiments.h"
 #include "starling/folder.h"
 #include "temporary.h"
 
-#define SMALLEST "{\"rounds\": 10, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
+static sl_error error;
 
+/* Freed behind the test. */
 static inline char *contents(const char *path, size_t *bytes) {
     FILE *file = fopen(path, "rb");
     ck_assert_msg(file != NULL, "%s is missing", path);
-    char *text = calloc(1, 1 << 20);
+    char *text = close_behind(calloc(1, 1 << 20), free);
     *bytes = fread(text, 1, (1 << 20) - 1, file);
     fclose(file);
     return text;
-}
-
-static inline sl_experiment *experiment_of(const char *json) {
-    sl_experiment *made = NULL;
-    sl_error error = {0};
-    ck_assert_msg(sl_experiment_parse(&made, json, "test.json", base, NULL, 0, &error) == 0, "%s",
-                  error.text);
-    return made;
 }
 
 static sl_experiment *e; /* of most tests */
 
 static inline void begin(void) {
     make_base();
-    e = experiment_of(SMALLEST);
-}
-
-static inline void end(void) {
-    sl_experiment_close(&e);
-    remove_base();
+    e = experiment_of("{'rounds': 10, 'topology': {'nodes': 4, 'family': 'ring'}}");
 }
 
 static inline sl_folder *open_folder(const char *path, const sl_experiment *of, bool all_nodes) {
     sl_folder *folder = NULL;
-    sl_error error = {0};
-    ck_assert_msg(sl_folder_open(&folder, path, of, all_nodes, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_folder_open(&folder, path, of, all_nodes, &error));
     return folder;
 }
 
 static inline void close_folder(sl_folder *folder) {
-    sl_error error = {0};
-    ck_assert_msg(sl_folder_close(&folder, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_folder_close(&folder, &error));
     ck_assert_ptr_null(folder);
 }
 
 static inline void refuse_folder(const char *path, const sl_experiment *of, bool all_nodes,
                                  const char *text) {
     sl_folder *folder = NULL;
-    sl_error error = {0};
     int result = sl_folder_open(&folder, path, of, all_nodes, &error);
     ck_assert_msg(result < 0, "%s was accepted", path);
     ck_assert_ptr_null(folder);

@@ -11,9 +11,6 @@ static sl_error error;
 static sl_session_options options;
 static peer_thread threads[PEERS_MAX];
 
-/* The next call, if all before it went well. */
-#define THEN(result, call) ((result) = (result) != 0 ? (result) : (call))
-
 /* The session's last call: it leaves if all went well. */
 static inline int end_session(sl_session *s, int result, sl_error *e) {
     if (result == 0)

@@ -7,50 +7,20 @@
 
 /* ---- a peer that behaves ---- */
 
-/* 1 of the agent and 3 of the peer are mixed to 2, 2.5 and 2.75. */
-static void expect_mixed(void) {
-    ck_assert_msg(agent_result == 0, "%s", agent_text);
-    ck_assert_float_eq_tol(last_model[0], 2.75f, 1e-6f);
-    ck_assert_uint_eq(counters.frames_corrupted, 0);
-}
-
-static void behave_well(peer *p) {
-    peer_begin(p);
-    for (uint64_t round = 1; round <= ROUNDS; round++)
-        peer_send_value(p, round, 3);
-    peer_take_data(p, ROUNDS);
-    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
-}
-
-START_TEST(a_peer_that_behaves_is_averaged_with) {
-    meet(behave_well);
-    expect_mixed();
-}
-
-/* Its sum is wrong, and says nothing. */
-static void send_unsummed(peer *p, uint64_t round, const float values[D]) {
-    uint8_t frame[SL_FRAME_HEADER_BYTES];
-    sl_frame_encode(&(sl_frame){.type = SL_FRAME_DATA,
-                                .unsummed = true,
-                                .view = 1,
-                                .exchange = round,
-                                .credit = data_come + credit,
-                                .received = frames_come,
-                                .payload_bytes = D * sizeof *values,
-                                .payload_sum = 1},
-                    frame);
-    peer_send_both(p, frame, sizeof frame, values, D * sizeof *values);
-}
-
 static void trust_the_link(peer *p) {
     peer_begin(p);
     static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3};
     for (uint32_t round = 1; round <= ROUNDS; round++) {
         peer_take_data(p, round);
         ck_assert_int_eq(unsummed_come, !checksums);
-        send_unsummed(p, round, values);
+        const sl_frame data = {.type = SL_FRAME_DATA,
+                               .unsummed = true, /* its sum is wrong, and says nothing */
+                               .exchange = round,
+                               .payload_bytes = sizeof values,
+                               .payload_sum = 1};
+        peer_send_as(p, data, values);
     }
-    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
+    peer_say_bye(p);
 }
 
 /* What comes is taken as its sender says; what goes out, as the agent's own experiment says. */
@@ -58,40 +28,19 @@ START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
     for (int i = 0; i < 2; i++) {
         checksums = i == 0;
         meet(trust_the_link);
-        expect_mixed();
+        expect_well_ended(2.75f); /* 1 of the agent and 3 of the peer are 2, 2.5 and 2.75 */
     }
     checksums = true;
-}
-
-static void behave_well_from_a_gpu(peer *p) {
-    peer_begin(p);
-    static const float values[D] = {3, 3, 3, 3, 3, 3, 3, 3}, agents[ROUNDS] = {1, 2, 2.5f};
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
-        sl_frame frame;
-        ck_assert(poll_until(p, NULL, 1 + round));
-        ck_assert_ptr_null(sl_frame_decode(&frame, p->last, p->last_bytes, sizeof values, true));
-        ck_assert_int_eq(frame.type, SL_FRAME_DIRECT);
-        for (int i = 0; i < D; i++)
-            ck_assert_mem_eq(p->last + SL_FRAME_DIRECT_AT + i * sizeof(float), &agents[round - 1],
-                             sizeof(float));
-        send_direct(p, round, values);
-    }
-    peer_send_frame(p, SL_FRAME_BYE, ROUNDS, NULL, 0);
-}
-
-START_TEST(a_peer_that_sends_from_gpu_to_gpu_is_averaged_with) {
-    meet_direct(behave_well_from_a_gpu);
-    expect_mixed();
 }
 
 /* ---- frames that cannot be ---- */
 
 static void corrupt_a_payload(peer *p) {
+    static const float values[D] = {3};
+    const sl_frame data = {
+        .type = SL_FRAME_DATA, .exchange = 1, .payload_bytes = sizeof values, .payload_sum = 1};
     peer_begin(p);
-    uint8_t frame[1024];
-    size_t bytes = make_frame(frame, SL_FRAME_DATA, 1, 0, (const float[D]){3}, D * sizeof(float));
-    frame[SL_FRAME_HEADER_BYTES + 5] ^= 1;
-    peer_send(p, frame, bytes);
+    peer_send_as(p, data, values);
 }
 
 START_TEST(a_corrupted_frame_is_counted_dropped_with_its_connection_and_never_mixed) {
@@ -201,20 +150,10 @@ static void hang_up(peer *p) {
 
 /* ---- what agents do together ---- */
 
-static void send_call(peer *p, sl_frame frame, const void *payload) {
-    uint8_t header[SL_FRAME_HEADER_BYTES];
-    frame.view = 1;
-    frame.credit = data_come + credit;
-    frame.received = frames_come;
-    frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
-    sl_frame_encode(&frame, header);
-    peer_send_both(p, header, sizeof header, payload, frame.payload_bytes);
-}
-
 static void say_that_it_came(peer *p) {
-    send_call(p,
-              (sl_frame){.type = SL_FRAME_BARRIER, .exchange = 1, .part = 1, .step = SL_MEET_SUM},
-              NULL);
+    peer_send_as(
+        p, (sl_frame){.type = SL_FRAME_BARRIER, .exchange = 1, .part = 1, .step = SL_MEET_SUM},
+        NULL);
 }
 
 static void come_alone(peer *p) {
@@ -248,13 +187,13 @@ static void answer(peer *p, sl_frame_type type, uint32_t part, uint32_t step, ui
         ck_assert_ptr_null(sl_frame_decode(&asks, p->last, p->last_bytes, sizeof p->last, false));
     while (asks.type != SL_FRAME_SUM_CREDIT && poll_until(p, NULL, p->frames + 1));
     ck_assert_int_eq(asks.type, SL_FRAME_SUM_CREDIT);
-    send_call(p,
-              (sl_frame){.type = type,
-                         .exchange = asks.exchange,
-                         .part = part,
-                         .step = step,
-                         .payload_bytes = bytes},
-              zeros);
+    peer_send_as(p,
+                 (sl_frame){.type = type,
+                            .exchange = asks.exchange,
+                            .part = part,
+                            .step = step,
+                            .payload_bytes = bytes},
+                 zeros);
 }
 
 static void give_another_size(peer *p) {
@@ -366,8 +305,4 @@ START_TEST(a_setting_that_differs_is_named_with_both_values) {
     theirs.settings_bytes = 0;
     ck_assert(sl_hello_differs(&side, &theirs, 3, text));
     ck_assert_ptr_nonnull(strstr(text, "the topology of agents 3 and 0 differs"));
-}
-
-int main(void) {
-    return run_tests("agent");
 }

@@ -12,7 +12,7 @@ static sl_structure structure_of(const char *json) {
     sl_topology *t = parse(json);
     sl_structure s;
     ck_assert_msg(sl_topology_structure(&s, t, &error) == 0, "%s: %s", json, error.text);
-    sl_topology_close(&t);
+    close_now(t);
     return s;
 }
 
@@ -49,7 +49,7 @@ static void expect_within(const char *json, const char *what, sl_bounds found, s
 static void compare_closed_form(const char *json) {
     sl_topology_spec spec;
     sl_structure known, found = structure_of(json);
-    ck_assert_int_eq(sl_topology_spec_parse(&spec, json, "test", &error), 0);
+    EXPECT_WELL(sl_topology_spec_parse(&spec, json, "test", &error));
     ck_assert_msg(sl_structure_closed_form(&known, &spec), "%s", json);
     expect_within(json, "diameter", found.diameter, known.diameter);
     expect_within(json, "edge connectivity", found.edge_connectivity, known.edge_connectivity);
@@ -138,7 +138,6 @@ START_LOOP_TEST(the_worst_loss_is_numpys, ANALYSES) {
     /* Of a product with a defective eigenvalue 0 only a root of the rounding error is known. */
     EXPECT_CLOSE(analyses[_i].json, loss.rho, analyses[_i].worst_loss,
                  analyses[_i].worst_loss < 1e-3 ? 1e-3 : 1e-8);
-    sl_topology_close(&t);
 }
 
 START_TEST(rounds_follow_from_the_gap) {
@@ -158,8 +157,4 @@ START_TEST(rounds_follow_from_the_gap) {
                         3); /* less than a period is known */
     EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, true), 409600, 1e-6);
     EXPECT_CLOSE("transient", sl_transient_rounds(16, 0.1, false), 40960000, 1e-3);
-}
-
-int main(void) {
-    return run_tests("analysis");
 }

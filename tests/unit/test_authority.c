@@ -33,7 +33,7 @@ static bool meet(const sl_credentials *maker, const sl_credentials *checker, boo
     sl_handshake *a, *b;
     ck_assert_int_eq(sl_handshake_open(&a, maker, &passage, dials, &other, NULL), 0);
     ck_assert_int_eq(sl_handshake_open(&b, checker, &passage, !dials, &demand, NULL), 0);
-    const bool met = handshakes_meet(dials ? a : b, dials ? b : a, SIZE_MAX, whys);
+    const bool met = handshakes_meet(dials ? a : b, dials ? b : a, whys);
     strcpy(why, whys[dials]);
     sl_handshake_close(&a);
     sl_handshake_close(&b);
@@ -52,8 +52,6 @@ static void judge(const sl_credentials *maker, const sl_credentials *checker, co
         ck_assert_msg(words == NULL || strstr(why, words) != NULL, "%s, not %s", words, why);
     }
 }
-
-FIXTURES(NULL, close_kept);
 
 START_TEST(who_has_a_certificate_of_the_ca_is_let_in) {
     static const char *const kinds[] = {"ED25519", "RSA", "EC"};
@@ -242,12 +240,7 @@ static void write_files(void) {
     close_ca(&other);
 }
 
-static void forget(void) {
-    close_kept();
-    remove_base();
-}
-
-FIXTURES(make_base, forget);
+FIXTURES(make_base, remove_base);
 
 START_TEST(files_that_are_none_of_a_ca_are_refused) {
     write_files();
@@ -277,8 +270,4 @@ START_TEST(it_is_known_when_they_end) {
     ck_assert_int_le(llabs(ends.revoked_s - now - 50 * DAY_S), 60);
     ck_assert_int_eq(sl_authority_look(ca_path, "", &ends, NULL), 0);
     ck_assert_int_eq(ends.revoked_s, 0);
-}
-
-int main(void) {
-    return run_tests("authority");
 }

@@ -14,8 +14,7 @@ static float *found[2]; /* models of the host, and of the device */
 
 static void open_all(void) {
     sl_error error;
-    ck_assert_int_eq(
-        sl_topology_parse(&topology, "{\"nodes\": 4, \"family\": \"ring\"}", "", &error), 0);
+    EXPECT_WELL(sl_topology_parse(&topology, "{\"nodes\": 4, \"family\": \"ring\"}", "", &error));
     for (int i = 0; i < 2; i++)
         found[i] = malloc(DIMENSION * sizeof(float));
 }
@@ -46,8 +45,7 @@ static driven_node train(const sl_vec_ops *vec, const way *w, float *model) {
     sl_plan plan;
     sl_error error;
     driven_node d;
-    ck_assert_msg(sl_algorithm_plan(&plan, &w->config, topology, DIMENSION, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_algorithm_plan(&plan, &w->config, topology, DIMENSION, &error));
     driven_open(&d,
                 (sl_node_settings){.rounds = ROUNDS,
                                    .dimension = DIMENSION,
@@ -109,14 +107,10 @@ FIXTURES(open_all, close_all);
 START_LOOP_TEST(a_device_has_the_bits_of_the_host, sizeof ways / sizeof *ways) {
     const sl_vec_ops *device;
     sl_error error;
-    ck_assert_msg(sl_device_open(&device, "cuda:0", 0, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_device_open(&device, "cuda:0", 0, &error));
     const driven_node host = train(sl_vec_cpu(), &ways[_i], found[0]),
                       other = train(device, &ways[_i], found[1]);
     ck_assert_mem_eq(found[0], found[1], DIMENSION * sizeof(float));
     ck_assert_uint_eq(host.sent_sum, other.sent_sum);
     ck_assert(memcmp(&host.distance, &other.distance, sizeof host.distance) == 0);
-}
-
-int main(void) {
-    return run_tests("batches");
 }

@@ -1,5 +1,5 @@
 /* test_channel.c - what two agents' channels let pass, and what somebody on the way between them,
- * or with another key, can make of that: nothing. */
+ * or with another key, can make of that: nothing. fuzz_channel.c is somebody who does anything. */
 #include "channel_pair.h"
 #include "config/buffers.h"
 #include "harness.h"
@@ -87,39 +87,6 @@ START_TEST(nothing_passes_before_the_proof) {
     pass_nothing_before_the_proof();
 }
 
-/* The dialer has proved itself by then, but the listener has not read it. */
-START_TEST(data_in_the_middle_of_a_handshake_does_not_pass) {
-    sl_frame frame;
-    open_as(&passage, true);
-    sl_channel_begin(p.ends[0].channel);
-    message hello = pop_message(&p.ends[0]);
-    ck_assert_int_eq(give(&p, 1, &hello, &frame), SL_PASSED_HANDSHAKE);
-    check_broken(1, plain_frame(SL_FRAME_HELLO, 1, text, 0), "HELLO", 0);
-    check_broken(1, plain_frame(SL_FRAME_DATA, 1, text, sizeof text), "DATA", 0);
-}
-
-START_TEST(a_cut_or_altered_handshake_does_not_end_well) {
-    for (size_t at = 0; at < 160; at += 3) {
-        sl_frame frame;
-        open_as(&passage, true);
-        sl_channel_begin(p.ends[0].channel);
-        message m = pop_message(&p.ends[0]);
-        const size_t bytes = m.bytes - SL_FRAME_HEADER_BYTES;
-        uint8_t *payload = m.data + SL_FRAME_HEADER_BYTES;
-        ck_assert_uint_gt(bytes, 160);
-        message cut = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, at + 1);
-        const sl_passed passed = give(&p, 1, &cut, &frame);
-        ck_assert(passed == SL_PASSED_HANDSHAKE && !sl_channel_is_ready(p.ends[1].channel));
-        open_as(&passage, true);
-        sl_channel_begin(p.ends[0].channel);
-        m = pop_message(&p.ends[0]);
-        m.data[SL_FRAME_HEADER_BYTES + 11 + at] ^= 1; /* behind what TLS does not look at */
-        m = plain_frame(SL_FRAME_HANDSHAKE, 1, payload, bytes);
-        if (give(&p, 1, &m, &frame) == SL_PASSED_HANDSHAKE)
-            ck_assert_msg(!exchange(&p), "byte %zu", at);
-    }
-}
-
 START_TEST(a_proof_is_of_one_run_and_rank_and_start) {
     const sl_passage others[] = {{6, 1, 0, 9}, {5, 2, 0, 9}, {5, 1, 2, 9}, {5, 1, 0, 8}};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
@@ -129,18 +96,6 @@ START_TEST(a_proof_is_of_one_run_and_rank_and_start) {
 }
 
 /* ---- a sealed stream ---- */
-
-START_TEST(frames_of_either_side_come_whole_and_unreadable) {
-    open_ready(true);
-    for (int i = 0; i < 20; i++)
-        for (int from = 0; from < 2; from++) {
-            message m = sealed_frame(&p, from, SL_FRAME_ABORT, text, sizeof text);
-            for (size_t k = 0; k + 4 <= sizeof text; k++)
-                ck_assert_mem_ne(m.data + SL_FRAME_HEADER_BYTES + k, text + k, 4);
-            check_passes(1 - from, m, SL_FRAME_ABORT);
-            sl_sealed_buffers_give_all(&p.ends[from].guard.envelopes, p.ends[from].channel);
-        }
-}
 
 /* BYE, ABORT and all others, with right checksums, and as if they were sealed. */
 START_TEST(a_frame_that_somebody_puts_in_between_does_not_pass) {
@@ -154,15 +109,6 @@ START_TEST(a_frame_that_somebody_puts_in_between_does_not_pass) {
                     sl_frame_seal(m.data, false);
                 check_broken(to, m, "type", (size_t)type);
             }
-}
-
-START_TEST(no_new_handshake_begins_in_a_sealed_stream) {
-    static pair other;
-    open_ready(true);
-    open_end(&other.ends[0], credentials[0], roster, true, &passage, true);
-    sl_channel_begin(other.ends[0].channel);
-    check_broken(1, pop_message(&other.ends[0]), "a client's first words", 0);
-    close_end(&other.ends[0]);
 }
 
 START_TEST(every_bit_and_every_length_is_sealed) {
@@ -306,8 +252,4 @@ START_TEST(an_expired_certificate_proves_nothing) {
     roster = make_roster(credentials[1], credentials[0]);
     open_as(&passage, true);
     ck_assert(!meet(&p));
-}
-
-int main(void) {
-    return run_tests("channel");
 }

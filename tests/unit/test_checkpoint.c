@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "base/disk.h"
+#include "experiments.h"
 #include "starling/sim.h"
 #include "temporary.h"
 #include "wire/checksum.h"
@@ -70,14 +71,9 @@ static void on_notice(void *context, const char *text) {
 static const sl_observer observer = {.notice = on_notice};
 
 static sl_experiment *parse(void) {
-    sl_experiment *e = NULL;
-    int result = sl_experiment_parse(
-        &e,
-        "{\"rounds\": 8, \"optimizer\": {\"momentum\": 0.5}, \"checkpoint\": {\"every\": 1, "
-        "\"keep\": 3}, \"topology\": {\"nodes\": 3, \"family\": \"path\"}}",
-        "test", "/", NULL, 0, &error);
-    ck_assert_msg(result == 0, "%s", error.text);
-    return e;
+    return experiment_of("{'rounds': %d, 'optimizer': {'momentum': 0.5}, 'checkpoint': {'every': "
+                         "1, 'keep': 3}, 'topology': {'nodes': %d, 'family': 'path'}}",
+                         ROUNDS, NODES);
 }
 
 static int simulate(const sl_experiment *e) {
@@ -88,7 +84,7 @@ static int simulate(const sl_experiment *e) {
 
 static int newest(const sl_experiment *e, uint64_t *round) {
     sl_checkpoint_owner owner;
-    ck_assert_int_eq(sl_checkpoint_owner_of(&owner, e, &task, 7, &error), 0);
+    EXPECT_WELL(sl_checkpoint_owner_of(&owner, e, &task, 7, &error));
     return sl_checkpoint_newest(round, base, &owner, 0, NODES, UINT64_MAX, NULL, NULL, &error);
 }
 
@@ -100,38 +96,31 @@ START_TEST(the_newest_rounds_stay) {
     sl_experiment *e = parse();
     sl_checkpoint_file *files;
     size_t count;
-    ck_assert_msg(simulate(e) == 0, "%s", error.text);
-    ck_assert_int_eq(sl_checkpoint_list(&files, &count, base, &error), 0);
+    EXPECT_WELL(simulate(e));
+    EXPECT_WELL(sl_checkpoint_list(&files, &count, base, &error));
     ck_assert_uint_eq(count, 3 * NODES);
     for (size_t i = 0; i < count; i++) {
         ck_assert_uint_eq(files[i].round, ROUNDS - 2 + i / NODES);
         ck_assert_uint_eq(files[i].rank, i % NODES);
     }
     free(files);
-    sl_experiment_close(&e);
 }
 
 START_TEST(who_waits_for_a_disk_says_so) {
     sl_experiment *e = parse();
     atomic_store(&hangs, true);
-    ck_assert_msg(simulate(e) == 0, "%s", error.text);
+    EXPECT_WELL(simulate(e));
     ck_assert_int_eq(notices, 1);
     ck_assert(!atomic_load(&hangs));
-    sl_experiment_close(&e);
 }
 
 START_TEST(a_disk_that_stays_full_is_told_once) {
     sl_experiment *e = parse();
     uint64_t round;
     is_full = true;
-    ck_assert_msg(simulate(e) == 0, "%s", error.text);
+    EXPECT_WELL(simulate(e));
     ck_assert_int_eq(notices, 1);
     ck_assert_int_eq(newest(e, &round), 0);
     ck_assert_uint_eq(round, 1);
     is_full = false;
-    sl_experiment_close(&e);
-}
-
-int main(void) {
-    return run_tests("checkpoint");
 }

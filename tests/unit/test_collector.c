@@ -22,60 +22,46 @@ double now_seconds(void) {
     return 0;
 }
 
-void live_view_clear(live_view *v) {
-    (void)v;
-}
+void live_view_clear(live_view *v) {}
 
-void live_view_measured(live_view *v, const measured *m) {
-    (void)v, (void)m;
-}
+void live_view_measured(live_view *v, const measured *m) {}
 
 int run_info_begin(run_info *out, const char *folder, const char *driver, int64_t rank,
                    const sl_checkpoints *checkpoints, sl_error *why) {
-    (void)out, (void)folder, (void)driver, (void)rank, (void)checkpoints, (void)why;
     return 0;
 }
 
 int run_info_end(run_info *info, const char *outcome, const char *reason, sl_error *why) {
-    (void)info, (void)outcome, (void)reason, (void)why;
     return 0;
 }
 
 node_cost forecast_measured(const sl_record *records, size_t ranks, const sl_task *task) {
-    (void)records, (void)ranks, (void)task;
     return (node_cost){0};
 }
 
 sl_platform forecast_platform(const sl_experiment *experiment, const node_cost *cost) {
-    (void)experiment, (void)cost;
     return (sl_platform){0};
 }
 
 int __wrap_sl_folder_metrics(sl_folder *folder, const sl_record *record, sl_error *why) {
-    (void)folder, (void)record, (void)why;
     return 0;
 }
 
 int __wrap_sl_folder_remember(sl_folder *folder, uint64_t round, const sl_evaluation *evaluation,
                               const float *x, size_t dimension, sl_error *why) {
-    (void)folder, (void)round, (void)evaluation, (void)x, (void)dimension, (void)why;
     return 0;
 }
 
-void timeline_path(char out[TIMELINE_PATH_MAX], const char *folder) {
-    (void)out, (void)folder;
-}
+void timeline_path(char out[TIMELINE_PATH_MAX], const char *folder) {}
 
 int __wrap_sl_folder_best(sl_folder *folder, int64_t rank, uint64_t round,
                           const sl_evaluation *evaluation, const float *x, size_t dimension,
                           sl_error *why) {
-    (void)folder, (void)rank, (void)round, (void)evaluation, (void)x, (void)dimension, (void)why;
     return 0;
 }
 
 int __wrap_sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_consensus *consensus,
                                sl_error *why) {
-    (void)folder, (void)consensus, (void)why;
     for (uint32_t k = 0; k < c.member_count; k++)
         ck_assert_msg(c.records[c.members[k]].round.round == round,
                       "round %llu counts agent %u's record of round %llu",
@@ -89,7 +75,6 @@ int __wrap_sl_folder_consensus(sl_folder *folder, uint64_t round, const sl_conse
 /* ---- a run ---- */
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context, (void)x;
     return (sl_evaluation){0};
 }
 
@@ -132,7 +117,7 @@ static bool record(uint32_t rank) {
     if (waiting[rank])
         return false;
     const sl_record r = {.rank = rank, .round.round = next[rank]};
-    ck_assert_int_eq(collector_record(&c, &r, model, &error), 0);
+    EXPECT_WELL(collector_record(&c, &r, model, &error));
     next[rank] += EVERY;
     return true;
 }
@@ -149,7 +134,7 @@ static void record_up_to(uint64_t round, const uint32_t *order, uint32_t ranks) 
 
 static void lose(uint32_t rank) {
     const sl_loss loss = {.rank = rank};
-    ck_assert_int_eq(collector_lose(&c, &loss, &error), 0);
+    EXPECT_WELL(collector_lose(&c, &loss, &error));
 }
 
 static void come_back(uint32_t rank, uint64_t round) {
@@ -211,8 +196,4 @@ START_TEST(all_others_are_lost_while_one_returns) {
     ck_assert_uint_eq(complete[count - 1], 300);
     ck_assert_uint_eq(counted[count - 1], 1);
     end();
-}
-
-int main(void) {
-    return run_tests("collector");
 }

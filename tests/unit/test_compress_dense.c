@@ -56,22 +56,6 @@ START_TEST(test_packing) {
             pack_and_look(width, n);
 }
 
-/* Of more than a block: one code is the largest, wherever it stands. */
-START_TEST(test_largest_of_many) {
-    enum { MANY = 3 * SL_BLOCK + 5, PLACES = 7 };
-    static const size_t places[PLACES] = {0,        1,       500, SL_BLOCK, 2 * SL_BLOCK + 17,
-                                          MANY - 9, MANY - 1};
-    _Alignas(uint16_t) static uint8_t packed[2 * MANY];
-    for (unsigned width = 2; width <= 16; width++)
-        for (int p = 0; p < PLACES; p++) {
-            const uint32_t most = (1u << width) - 2;
-            memset(packed, 0, sizeof packed);
-            for (unsigned b = 0; b < width; b++)
-                put_bit(packed, places[p] * width + b, most >> b & 1);
-            ck_assert_uint_eq(sl_packed_largest(packed, MANY, width, (1u << width) - 1), most);
-        }
-}
-
 /* ---- by hand ---- */
 
 /* To the nearest float with `digits` binary digits whose last place is at least 2^least; ties to
@@ -93,7 +77,6 @@ START_TEST(test_float8) {
     for (int i = 0; i < D; i++)
         ck_assert_msg(out[i] == (float)nearest(v[i], 3, -16), "%a becomes %a, not %a", v[i], out[i],
                       nearest(v[i], 3, -16));
-    release(out);
     wire w = open_wire(&(sl_compressor_config){.kind = SL_COMPRESSOR_FLOAT8}, 4, PART_USUAL);
     ck_assert_int_eq(send_vector(&w, &message, (const float[]){1, -2, 57344, 0}), 0);
     ck_assert_uint_eq(w.parts[0].bytes, 4);
@@ -101,9 +84,4 @@ START_TEST(test_float8) {
     ck_assert_int_eq(send_vector(&w, &message, (const float[]){1, -61439, 0, 0}), 0);
     ck_assert_int_eq(send_vector(&w, &message, (const float[]){1, -61440, 0, 0}), SL_EDIVERGED);
     ck_assert_int_eq(send_vector(&w, &message, (const float[]){1, NAN, 0, 0}), SL_EDIVERGED);
-    close_wire(&w);
-}
-
-int main(void) {
-    return run_tests("compress_dense");
 }

@@ -26,15 +26,8 @@ static float *uneven(size_t d, uint32_t stream) {
     return v;
 }
 
-/* Zeros, but for one in so many. */
-static void thin_out(float *v, size_t d, size_t every) {
-    for (size_t i = 0; i < d; i++)
-        if (i % every != every / 2)
-            v[i] = 0;
-}
-
-static int take_bytes(wire *w, uint32_t part, const uint8_t *bytes, size_t count, float *acc) {
-    return take_part(w, &message, part, (sl_payload){bytes, count}, 1, acc);
+static int take_bytes(wire *w, uint32_t part, const uint8_t *bytes, size_t count) {
+    return take_part(w, &message, part, (sl_payload){bytes, count}, 1, NULL);
 }
 
 static const size_t lengths[] = {1, 2, 3, 7, 8, 9, 63, 65, 1023, 1025, 5121, 20003};
@@ -56,11 +49,7 @@ START_LOOP_TEST(parts_sources_and_codings_change_nothing, slow_count) {
             float *got = through_of(c, is_read ? &read : &vectors, d, *bytes);
             ENSURE(memcmp(got, want, d * sizeof *got) == 0, "%s, d %zu, parts of %zu bytes",
                    name_of(c), d, *bytes);
-            release(got);
         }
-        release(want);
-        release(fresh);
-        release(v);
     }
 }
 
@@ -87,61 +76,37 @@ START_LOOP_TEST(parts_of_two_messages_may_come_in_turns, case_count) {
     for (size_t i = 0; i < d; i++) /* an element may be in a part of each: sums in another order */
         ENSURE(fabsf(turns[i] - order[i]) <= 0x1p-21f * (fabsf(v[i]) + fabsf(order[i]) + 1),
                "%s: element %zu: %g, not %g", name_of(&c), i, turns[i], order[i]);
-    close_wire(&p);
-    close_wire(&q);
-    release(v);
-    release(w);
-    release(turns);
-    release(order);
 }
 
-START_LOOP_TEST(weights_and_factors_multiply_what_is_added, slow_count) {
-    const size_t d = 5000;
-    sl_compressor_config c = cases[_i];
-    float *v = uneven(d, 7), *acc = gaussian(d, 8), *before = gaussian(d, 8),
-          *plain = through(&c, v, d, PART_ALL), *divided;
-    wire p = open_wire(&c, d, PART_USUAL);
-    ck_assert_int_eq(send_vector(&p, &message, v), 0);
-    receive(&p, &message, 0.25f, acc);
-    close_wire(&p);
-    for (size_t i = 0; i < d; i++)
-        ENSURE(fabsf(acc[i] - before[i] - 0.25f * plain[i]) <= 1e-5f * (1 + fabsf(plain[i])),
-               "%s: element %zu", name_of(&c), i);
-    const sl_quality q = sl_compressor_quality(&c, d);
-    c.contractive = true;
-    divided = through(&c, v, d, PART_ALL);
-    const float factor = q.unbiased ? (float)(1 / (1 + q.omega)) : 1;
-    /* These scale otherwise then. */
-    if (c.kind != SL_COMPRESSOR_DRIVE && c.kind != SL_COMPRESSOR_EDEN)
-        for (size_t i = 0; i < d; i++)
-            ENSURE(fabsf(divided[i] - factor * plain[i]) <= 1e-5f * (1 + fabsf(plain[i])),
-                   "%s: element %zu is %g, not %g of %g", name_of(&c), i, divided[i], factor,
-                   plain[i]);
-    release(v);
-    release(acc);
-    release(before);
-    release(plain);
-    release(divided);
-}
-
-/* The bytes of one message, and how many elements it brings. */
+/* The bytes of one message. */
 static size_t bytes_of(const sl_compressor_config *c, const sl_source *source, size_t d,
-                       size_t part_bytes, size_t *parts, size_t *sent) {
+                       size_t part_bytes) {
     wire w = open_wire(c, d, part_bytes);
-    float *out = floats(d);
     ck_assert_int_eq(send_from(&w, &message, source), 0);
-    receive(&w, &message, 1, out);
     const size_t bytes = message_bytes(&w);
-    *parts = sl_codec_parts(w.codec);
-    ENSURE(w.codec->ops->dense == NULL || c->coding != SL_ENTROPY_NONE || *parts > 1 ||
-               bytes == sl_codec_part_bytes_max(w.codec),
+    ENSURE(w.codec->ops->dense == NULL || c->coding != SL_ENTROPY_NONE ||
+               sl_codec_parts(w.codec) > 1 || bytes == sl_codec_part_bytes_max(w.codec),
            "%s: %zu is not most", name_of(c), bytes);
-    *sent = 0;
-    for (size_t i = 0; i < d; i++)
-        *sent += out[i] != 0;
     close_wire(&w);
-    release(out);
     return bytes;
+}
+
+typedef enum how { EXACTLY, AT_MOST, UNKNOWN } how;
+
+/* How does sl_compressor_bits() know the length of a message without a code? */
+static how sure_of(const sl_compressor_config *c) {
+    switch ((int)c->kind) {
+    case SL_COMPRESSOR_THREE_LC:
+    case SL_COMPRESSOR_ADACOMP:
+        return AT_MOST;
+    case SL_COMPRESSOR_RANDOM_DROPPING: /* it depends on the numbers */
+    case SL_COMPRESSOR_MAGNITUDE_DROPPING:
+    case SL_COMPRESSOR_NONZEROS:
+    case SL_COMPRESSOR_STROM:
+        return UNKNOWN;
+    default:
+        return c->order == SL_ORDER_CYCLIC ? UNKNOWN : EXACTLY;
+    }
 }
 
 /* ---- tensors ---- */
@@ -156,9 +121,7 @@ static size_t through_split(const sl_compressor_config *c, const sl_source *sour
     wire w = open_around(codec, ends[count - 1], part_bytes);
     ck_assert_int_eq(send_from(&w, &message, source), 0);
     receive(&w, &message, 1, out);
-    const size_t bytes = message_bytes(&w);
-    close_wire(&w);
-    return bytes;
+    return message_bytes(&w);
 }
 
 START_LOOP_TEST(tensors_are_compressed_one_by_one, slow_count) {
@@ -169,17 +132,16 @@ START_LOOP_TEST(tensors_are_compressed_one_by_one, slow_count) {
     sl_source source = source_of(c, v, fresh, false);
     for (size_t i = 5000; i < 7000; i++)
         v[i] *= 100;
-    size_t bytes = through_split(c, &source, ends, 4, part_bytes, got), parts, sent, bits;
+    size_t bytes = through_split(c, &source, ends, 4, part_bytes, got);
     for (size_t t = 0, from = 0; t < 4; from = ends[t++]) {
         const size_t d = ends[t] - from;
         source = source_of(c, v + from, fresh + from, false);
         float *alone = through_of(c, &source, d, part_bytes);
-        bytes -= bytes_of(c, &source, d, part_bytes, &parts, &sent);
+        bytes -= bytes_of(c, &source, d, part_bytes);
         ENSURE(is_drawn(c) || memcmp(got + from, alone, d * sizeof *alone) == 0,
                "%s: tensor %zu differs", name_of(c), t);
-        release(alone);
     }
-    const bool is_fixed = c->coding == SL_ENTROPY_NONE && documented_bits(c, 9, &bits) == EXACTLY;
+    const bool is_fixed = c->coding == SL_ENTROPY_NONE && sure_of(c) == EXACTLY;
     ENSURE(bytes == 0 || (is_drawn(c) && !is_fixed), "%s: %zd bytes more", name_of(c), bytes);
     memcpy(v + 1000, v, 1000 * sizeof *v);
     memcpy(fresh + 1000, fresh, 1000 * sizeof *fresh);
@@ -188,78 +150,37 @@ START_LOOP_TEST(tensors_are_compressed_one_by_one, slow_count) {
     through_split(c, &source, (const size_t[]){1000, 2000}, 2, part_bytes, got);
     ENSURE((memcmp(got, got + 1000, 1000 * sizeof *got) != 0) == is_drawn(c),
            "%s: two equal tensors", name_of(c));
-    release(v);
-    release(fresh);
-    release(got);
 }
 
 /* ---- sizes ---- */
 
-static void expect_size(const sl_compressor_config *c, const float *v, size_t d, how sure,
-                        size_t bits) {
-    const size_t floats_each = floats_of_part(c->kind);
-    EACH(size_t, part_bytes, PART_SMALL, PART_ALL) {
-        if (*part_bytes == PART_SMALL && (width_of(c) > 0 || sure != EXACTLY))
-            continue; /* buckets may lie in two parts */
-        size_t parts, sent;
-        const size_t got = bytes_of(c, &(sl_source){.vector = v}, d, *part_bytes, &parts, &sent),
-                     want = (bits - 32 * floats_each + 7) / 8 + 4 * floats_each * parts;
-        ENSURE(sure == EXACTLY ? got == want : sure != AT_MOST || got <= want,
-               "%s, d %zu: %zu bytes, not %zu", name_of(c), d, got, want);
-    }
+static void expect_size(const sl_compressor_config *c, const float *v, size_t d, how sure) {
+    const size_t got = bytes_of(c, &(sl_source){.vector = v}, d, PART_ALL),
+                 most = ((size_t)sl_compressor_bits(c, d) + 7) / 8;
+    ENSURE(sure == EXACTLY ? got == most : sure != AT_MOST || got <= most,
+           "%s, d %zu: %zu bytes, not %zu", name_of(c), d, got, most);
 }
 
+/* test_compress_hand.c and test_kernels.c have the bytes. */
 START_LOOP_TEST(sizes_are_the_formula, slow_count) {
     sl_compressor_config c = cases[_i];
-    size_t bits;
     if (c.coding != SL_ENTROPY_NONE)
         return; /* their tests know what is expected of them */
     for (size_t s = 0; s < LENGTH(lengths); s++) {
         const size_t d = lengths[s];
+        const bool takes_k = sl_compressor_reads(c.kind, "k") && c.order != SL_ORDER_CYCLIC;
         float *v = uneven(d, 6), *signs = gaussian(d, 2);
         for (size_t i = 0; i < d; i++)
             signs[i] = copysignf(1, signs[i]);
-        for (size_t k = 1; k <= d; k = k * 5 / 2 + 1) {
-            const bool takes_k = sl_compressor_reads(c.kind, "k") && c.order != SL_ORDER_CYCLIC;
+        for (size_t k = 1; k <= (takes_k ? d : 1); k = k * 5 / 2 + 1) {
             c.k = takes_k ? k : 0;
-            const how sure = documented_bits(&c, d, &bits);
-            if (sl_compressor_check(&c, d, &(sl_error){0}) == 0) {
-                ENSURE(sure == UNKNOWN || sl_compressor_bits(&c, d) == (double)bits,
-                       "%s, d %zu: %g bits, not %zu", name_of(&c), d, sl_compressor_bits(&c, d),
-                       bits);
-                expect_size(&c, v, d, sure, bits);
-                if (c.kind == SL_COMPRESSOR_THREE_LC) /* no zero, no run */
-                    expect_size(&c, signs, d, EXACTLY, bits);
-            }
-            if (!takes_k)
-                break;
+            if (sl_compressor_check(&c, d, &(sl_error){0}) != 0)
+                continue;
+            expect_size(&c, v, d, sure_of(&c));
+            if (c.kind == SL_COMPRESSOR_THREE_LC) /* no zero, no run */
+                expect_size(&c, signs, d, EXACTLY);
         }
-        release(v);
-        release(signs);
     }
-}
-
-/* Of some compressors the length depends on how many elements are sent. AdaComp's parts end in
- * the middle of a byte, and each has a scale. */
-START_LOOP_TEST(sizes_are_those_of_what_is_sent, slow_count) {
-    const sl_compressor_config c = cases[_i];
-    if (c.coding != SL_ENTROPY_NONE || bits_of_sent(&c, 9, 1) == 0)
-        return;
-    for (size_t s = 0; s < LENGTH(lengths); s++)
-        EACH(size_t, every, 1, 2, 3, 12) {
-            const size_t d = lengths[s];
-            float *v = gaussian(d, 3), *fresh = gaussian(d, 4);
-            if (c.kind == SL_COMPRESSOR_NONZEROS)
-                thin_out(v, d, *every);
-            size_t parts, sent;
-            const sl_source source = source_of(&c, v, fresh, false);
-            const size_t got = bytes_of(&c, &source, d, PART_ALL, &parts, &sent),
-                         bits = bits_of_sent(&c, d, sent);
-            ENSURE(8 * got >= bits && 8 * got <= bits + 7 + 39 * (parts - 1),
-                   "%s, d %zu, %zu sent: %zu bytes, not %zu bits", name_of(&c), d, sent, got, bits);
-            release(v);
-            release(fresh);
-        }
 }
 
 /* ---- quality ---- */
@@ -325,8 +246,6 @@ static void expect_quality(const sl_compressor_config *c, const float *v, bool i
            "%s: error %g, delta %g", name_of(c), error, q.delta);
     ENSURE(!is_usual || !has_usual_delta(c) || error <= 1 - q.usual_delta + bar,
            "%s: error %g, usual delta %g", name_of(c), error, q.usual_delta);
-    close_wire(&p);
-    release(out);
 }
 
 START_LOOP_TEST(quality_is_as_promised, slow_count) {
@@ -343,7 +262,6 @@ START_LOOP_TEST(quality_is_as_promised, slow_count) {
                                : (i == 0 ? 1.3f : 1e-3f * (float)(i - 30));
         expect_quality(&c, v, false);
     }
-    release(v);
 }
 
 /* ---- what cannot be sent ---- */
@@ -356,9 +274,6 @@ START_LOOP_TEST(zeros_stay_zeros, case_count) {
             v[i] = -0.0f;
         float *got = through_of(&cases[_i], &source, *d, PART_USUAL);
         expect_equal(got, v, *d);
-        release(got);
-        release(fresh);
-        release(v);
     }
 }
 
@@ -389,9 +304,6 @@ static void expect_none_sent(const sl_compressor_config *c, float *v, size_t d, 
     ck_assert_int_eq(send_vector(&w, &message, v), 0);
     receive(&w, &message, 1, got);
     expect_equal(got, want, d);
-    close_wire(&w);
-    release(got);
-    release(want);
 }
 
 /* And what came before leaves no trace. Identity looks at nothing; nonzeros has two forms. */
@@ -405,10 +317,10 @@ START_LOOP_TEST(what_is_not_finite_is_not_sent, slow_count) {
         float *v = gaussian(*d, 2);
         expect_none_sent(&c, v, *d, *bytes);
         if (c.kind == SL_COMPRESSOR_NONZEROS) {
-            thin_out(v, *d, 100);
+            for (size_t i = 0; i < *d; i++)
+                v[i] *= i % 100 == 50;
             expect_none_sent(&c, v, *d, *bytes);
         }
-        release(v);
     }
     const size_t many = 70001;
     float *v = gaussian(many, 2);
@@ -418,8 +330,6 @@ START_LOOP_TEST(what_is_not_finite_is_not_sent, slow_count) {
     for (size_t i = 0; i < many; i++)
         v[i] = NAN;
     ck_assert_int_eq(send_vector(&p, &message, v), SL_EDIVERGED);
-    close_wire(&p);
-    release(v);
 }
 
 /* The largest float is refused, or comes through as a number; but where a vector is turned back,
@@ -437,13 +347,10 @@ START_LOOP_TEST(what_is_sent_stays_finite, case_count) {
             receive(&p, &message, 0.25f, got);
         for (size_t i = 0; i < *d; i++)
             ENSURE(isfinite(got[i]), "%s, d %zu: element %zu is %g", name_of(&c), *d, i, got[i]);
-        close_wire(&p);
-        release(v);
-        release(got);
     }
 }
 
-/* ---- a peer's bytes ---- */
+/* ---- a peer's bytes: what passes all the same, fuzz_payload.c adds ---- */
 
 /* May a message of other length be one, too? */
 static bool has_any_length(const sl_compressor_config *c) {
@@ -496,7 +403,7 @@ static void spoil_floats(wire *p, uint32_t part, uint8_t *bytes, size_t count) {
             uint8_t kept[4];
             memcpy(kept, bytes + at, 4);
             memcpy(bytes + at, &bad[b], 4);
-            ENSURE(take_bytes(p, part, bytes, count, NULL) == SL_EPROTO, "%s: %g at %zu was taken",
+            ENSURE(take_bytes(p, part, bytes, count) == SL_EPROTO, "%s: %g at %zu was taken",
                    name_of(c), bad[b], at);
             memcpy(bytes + at, kept, 4);
         }
@@ -508,38 +415,21 @@ static void spoil_padding(wire *p, uint32_t part, uint8_t *bytes, size_t count) 
     const unsigned used = (unsigned)(elements * width_of(&p->codec->config) % 8);
     for (unsigned b = used; used != 0 && b < 8; b++) {
         bytes[count - 1] ^= (uint8_t)(1u << b);
-        ENSURE(take_bytes(p, part, bytes, count, NULL) == SL_EPROTO, "%s: bit %u behind the codes",
+        ENSURE(take_bytes(p, part, bytes, count) == SL_EPROTO, "%s: bit %u behind the codes",
                name_of(&p->codec->config), b);
         bytes[count - 1] ^= (uint8_t)(1u << b);
     }
 }
 
-/* What passes can be added, and adds numbers, unless it is multiplied or sent as it is. */
-static void spoil_bits(wire *p, uint32_t part, uint8_t *bytes, size_t count, float *acc) {
-    size_t from, elements;
-    sl_codec_part_range(p->codec, part, &from, &elements);
-    for (size_t bit = 0; bit < 8 * count; bit += 1 + bit / (is_quick ? 32 : 96)) {
-        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        if (take_bytes(p, part, bytes, count, acc) == 0 &&
-            p->codec->config.kind != SL_COMPRESSOR_IDENTITY)
-            for (size_t i = 0; i < elements; i++) {
-                ENSURE(p->codec->config.scaled || isfinite(acc[from + i]), "%s: bit %zu adds %g",
-                       name_of(&p->codec->config), bit, acc[from + i]);
-                acc[from + i] = 0;
-            }
-        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
-    }
-}
-
-static void spoil(wire *p, uint32_t part, float *acc) {
+static void spoil(wire *p, uint32_t part) {
     const sl_compressor_config *c = &p->codec->config;
     const size_t right = p->parts[part].bytes;
     const bool is_plain = c->coding == SL_ENTROPY_NONE;
     uint8_t *bytes = calloc(1, right + 9);
     memcpy(bytes, p->parts[part].data, right);
-    ck_assert_int_eq(take_bytes(p, part, bytes, right, NULL), 0);
+    ck_assert_int_eq(take_bytes(p, part, bytes, right), 0);
     for (size_t n = 0; n < right + 9; n += n + 9 < right ? 1 + n / 16 : 1) {
-        const int result = n == right ? 0 : take_bytes(p, part, bytes, n, acc);
+        const int result = n == right ? 0 : take_bytes(p, part, bytes, n);
         ENSURE(n == right || result == SL_EPROTO || may_be_as_long(p, part, bytes, right, n),
                "%s: %zu of %zu bytes are taken", name_of(c), n, right);
     }
@@ -547,29 +437,21 @@ static void spoil(wire *p, uint32_t part, float *acc) {
         spoil_floats(p, part, bytes, right);
     if (is_plain && width_of(c) > 0 && c->kind != SL_COMPRESSOR_MODULAR) /* which ignores it */
         spoil_padding(p, part, bytes, right);
-    spoil_bits(p, part, bytes, right, acc);
     free(bytes);
 }
 
-START_LOOP_TEST(a_wrong_payload_is_refused_or_does_no_harm, case_count) {
+START_LOOP_TEST(a_wrong_payload_is_refused, case_count) {
     const sl_compressor_config *c = &cases[_i];
     EACH(size_t, d, 1, 9, 1501, 3000, 20003) {
         if (is_quick && *d > 2000)
             continue;
-        float *v = uneven(*d, 15), *acc = floats(*d);
+        float *v = uneven(*d, 15);
         wire p = open_wire(c, *d, opens(c, *d, PART_SMALL) ? PART_SMALL : PART_USUAL);
         const uint32_t parts = sl_codec_parts(p.codec);
         ck_assert_int_eq(send_vector(&p, &message, v), 0);
         for (uint32_t part = 0; part < parts; part += part + 2 < parts ? parts / 3 + 1 : 1)
-            spoil(&p, part, acc);
-        spoil(&p, parts - 1, acc);
-        ck_assert_int_eq(take_bytes(&p, parts, p.parts[0].data, p.parts[0].bytes, NULL), SL_EPROTO);
-        close_wire(&p);
-        release(v);
-        release(acc);
+            spoil(&p, part);
+        spoil(&p, parts - 1);
+        ck_assert_int_eq(take_bytes(&p, parts, p.parts[0].data, p.parts[0].bytes), SL_EPROTO);
     }
-}
-
-int main(void) {
-    return run_tests("compress_every");
 }

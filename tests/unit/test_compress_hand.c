@@ -6,9 +6,6 @@
 /* ---- messages ---- */
 
 #define BYTES(...) .count = sizeof((uint8_t[]){__VA_ARGS__}), .bytes = {__VA_ARGS__}
-/* So that clang-format fills its lines. */
-#define ROW(...)                                                                                   \
-    { __VA_ARGS__ }
 enum { ANY = -1, MOST = 12 };
 
 static const struct {
@@ -104,7 +101,6 @@ START_TEST(messages_are_those_of_the_papers) {
         receive(&w, &message, 1, got);
         ENSURE(memcmp(got, messages[r].decoded, sizeof got) == 0, "row %zu, %s: decoded otherwise",
                r, name_of(c));
-        close_wire(&w);
     }
 }
 
@@ -202,7 +198,6 @@ START_TEST(payloads_are_refused) {
         ENSURE(take_part(&w, &message, 0, payload, 1, NULL) == payloads[r].verdict,
                "row %zu, %s: %zu bytes are not %s", r, name_of(&payloads[r].config), payload.bytes,
                payloads[r].verdict == 0 ? "taken" : "refused");
-        close_wire(&w);
     }
 }
 
@@ -243,8 +238,6 @@ START_TEST(codes_beyond_the_largest_are_refused) {
                        "%s: code %u of element %zu", name_of(c), code, i);
                 memcpy(codes + at, kept, n);
             }
-        release(v);
-        close_wire(&w);
     }
 }
 
@@ -344,8 +337,4 @@ START_TEST(a_k_beyond_a_tensor_is_refused) {
     ck_assert_int_eq(sl_codec_open_split(&codec, &CONFIG(TOP_K, .k = 4), ends, 4, PART_SMALL, NULL),
                      SL_EINVAL);
     ck_assert_ptr_null(codec);
-}
-
-int main(void) {
-    return run_tests("compress_hand");
 }

@@ -1,61 +1,32 @@
-/* test_compress_sparse.c - top-k against a sort, the shared mask at both ends, and that nothing
- * malformed gets past sl_decoder_check. */
+/* test_compress_sparse.c - top-k against a sort, how often a vector is read, and masks that take
+ * turns. */
 #include <float.h>
 
 #include "messages.h"
 
-typedef enum shape {
-    GAUSSIAN,
-    EQUAL,
-    ZERO,
-    RISING,
-    FALLING,
-    TINY,
-    HEAVY,
-    FEW_VALUES,
-    EXTREME,
-    BURST,
-    SHAPES
-} shape;
+enum { GAUSSIAN, EQUAL, ZERO, RISING, FALLING, TINY, HEAVY, FEW_VALUES, EXTREME, BURST, SHAPES };
 
-static float *shaped(size_t d, shape s) {
+/* Element i of d, from a normal number. */
+static float shape(int s, float x, size_t i, size_t d) {
     static const float extremes[] = {0.0f,    -0.0f,    FLT_MIN / 8,  -FLT_MIN / 8,
                                      FLT_MAX, -FLT_MAX, FLT_TRUE_MIN, 1.0f};
+    return s == EQUAL        ? copysignf(0.5f, x)
+           : s == ZERO       ? (i % 3 == 0 ? -0.0f : 0.0f)
+           : s == RISING     ? (float)i
+           : s == FALLING    ? (float)(d - i)
+           : s == TINY       ? x * FLT_MIN / 64
+           : s == HEAVY      ? 1 / (x * x * x + 1e-6f)
+           : s == FEW_VALUES ? roundf(x)
+           : s == EXTREME    ? extremes[(uint32_t)(fabsf(x) * 1e4f) % 8]
+           : s == BURST      ? (i < d - d / 64 ? x * 1e-3f : x) /* a sample overestimates or misses
+                                                                   what is at the end */
+                        : x;
+}
+
+static float *shaped(size_t d, int s) {
     float *v = gaussian(d, 1);
     for (size_t i = 0; i < d; i++)
-        switch (s) {
-        case GAUSSIAN:
-            break;
-        case EQUAL:
-            v[i] = v[i] < 0 ? -0.5f : 0.5f;
-            break;
-        case ZERO:
-            v[i] = i % 3 == 0 ? -0.0f : 0.0f;
-            break;
-        case RISING:
-            v[i] = (float)i;
-            break;
-        case FALLING:
-            v[i] = (float)(d - i);
-            break;
-        case TINY:
-            v[i] *= FLT_MIN / 64;
-            break;
-        case HEAVY:
-            v[i] = 1 / (v[i] * v[i] * v[i] + 1e-6f);
-            break;
-        case FEW_VALUES:
-            v[i] = roundf(v[i]);
-            break;
-        case EXTREME:
-            v[i] = extremes[(uint32_t)(fabsf(v[i]) * 1e4f) % 8];
-            break;
-        case BURST:
-            v[i] = i < d - d / 64 ? v[i] * 1e-3f : v[i];
-            break; /* a sample overestimates or misses what is at the end */
-        case SHAPES:
-            break;
-        }
+        v[i] = shape(s, v[i], i, d);
     return v;
 }
 
@@ -71,7 +42,7 @@ static int by_magnitude(const void *a, const void *b) {
 
 /* Every element, the largest first. */
 static uint32_t *ranking(const float *v, size_t d) {
-    uint32_t *order = calloc(d, sizeof *order);
+    uint32_t *order = close_behind(calloc(d, sizeof *order), free);
     for (size_t i = 0; i < d; i++)
         order[i] = (uint32_t)i;
     sorted_by = v;
@@ -85,31 +56,24 @@ static void expect_top_k(const float *v, const uint32_t *order, size_t d, size_t
     for (size_t i = 0; i < k; i++)
         expected[order[i]] = v[order[i]];
     expect_equal(decoded, expected, d);
-    release(expected);
-    release(decoded);
 }
 
 START_LOOP_TEST(top_k_is_what_a_sort_gives, SHAPES) {
-    shape s = (shape)_i;
     for (size_t d = 1; d <= 5000; d += d < 20 ? 1 : d / 3) {
-        float *v = shaped(d, s);
+        float *v = shaped(d, _i);
         uint32_t *order = ranking(v, d);
         for (size_t k = 1; k <= d; k += k / 2 + 1)
             expect_top_k(v, order, d, k, PART_SMALL);
-        free(order);
-        release(v);
     }
 }
 
 START_LOOP_TEST(top_k_of_a_long_vector_is_what_a_sort_gives, SHAPES) {
     static const size_t kept[] = {5, 1311, 50000};
     size_t d = (1 << 17) + 3;
-    float *v = shaped(d, (shape)_i);
+    float *v = shaped(d, _i);
     uint32_t *order = ranking(v, d);
     for (int i = 0; i < 3; i++)
         expect_top_k(v, order, d, kept[i], 16 * PART_SMALL);
-    free(order);
-    release(v);
 }
 
 /* A sample of this vector finds only large elements: the guess is too high, and the vector is read
@@ -123,8 +87,6 @@ START_TEST(a_sample_that_misleads_costs_time_only) {
     uint32_t *order = ranking(v, d);
     expect_top_k(v, order, d, 75000, PART_ALL);
     expect_top_k(v, order, d, 50000, PART_ALL);
-    free(order);
-    release(v);
 }
 
 /* Between a tiny and a huge element all others are close, and in odd cases 30 each are equal: the
@@ -143,8 +105,6 @@ START_LOOP_TEST(a_crowd_around_the_last_one_is_told_apart, 60) {
     uint32_t *order = ranking(v, CROWD + 2);
     for (size_t k = 1; k <= CROWD + 2; k += k / 4 + 1)
         expect_top_k(v, order, CROWD + 2, k, PART_ALL);
-    free(order);
-    release(v);
 }
 
 /* ---- how often it is read ---- */
@@ -169,36 +129,9 @@ START_LOOP_TEST(top_k_reads_a_vector_once_and_a_sample, 2) {
     wire p = open_wire(&config, d, PART_ALL);
     ck_assert_int_eq(send_from(&p, &message, &(sl_source){.read = read_block, .context = &r}), 0);
     ck_assert_uint_le(r.count, d / SL_BLOCK * 9 / 8);
-    close_wire(&p);
-    release(v);
 }
 
 /* ---- random subsets ---- */
-
-START_TEST(a_shared_mask_is_that_of_all_senders) {
-    size_t d = 10000;
-    sl_message other = message, later = message;
-    other.sender++;
-    later.exchange++;
-    wire p = open_wire(&CONFIG(SHARED_MASK, .k = 1000), d, PART_SMALL);
-    float *ones = floats(d), *mine = floats(d), *theirs = floats(d), *next = floats(d);
-    for (size_t i = 0; i < d; i++)
-        ones[i] = 1;
-    ck_assert_int_eq(send_vector(&p, &message, ones), 0);
-    ck_assert_uint_eq(message_bytes(&p), 4000);
-    receive(&p, &message, 1, mine);
-    ck_assert_int_eq(send_vector(&p, &other, ones), 0);
-    receive(&p, &other, 1, theirs);
-    ck_assert_int_eq(send_vector(&p, &later, ones), 0);
-    receive(&p, &later, 1, next);
-    expect_equal(mine, theirs, d);
-    ck_assert(sl_vec_cpu()->distance_squared(mine, next, d) > 1000);
-    close_wire(&p);
-    release(ones);
-    release(mine);
-    release(theirs);
-    release(next);
-}
 
 /* 2049 elements in two blocks: the first one fills a part, and leaves an empty one. */
 START_TEST(blocks_take_turns) {
@@ -224,12 +157,4 @@ START_TEST(blocks_take_turns) {
         expect_equal(decoded + from, v + from, end - from);
         expect_equal(decoded + end, zero, D - end);
     }
-    close_wire(&p);
-    release(v);
-    release(zero);
-    release(decoded);
-}
-
-int main(void) {
-    return run_tests("compress_sparse");
 }

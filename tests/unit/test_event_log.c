@@ -37,7 +37,7 @@ static sl_event_log *open_log(int64_t rank) {
     return log;
 }
 
-static int take(void *context, uint64_t line, const sl_log_entry *entry, sl_error *error) {
+static int take(void *context, uint64_t line, const sl_log_entry *entry, sl_error *why) {
     ck_assert_uint_eq(line, count + 1);
     ck_assert_uint_lt(count, READ_MAX);
     entries[count] = *entry;
@@ -54,10 +54,9 @@ static int take(void *context, uint64_t line, const sl_log_entry *entry, sl_erro
 }
 
 static bool read_back(const char *name) {
-    sl_error error = {0};
     bool torn = true;
     count = 0;
-    ck_assert_msg(sl_event_log_read(at(name), take, NULL, &torn, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_event_log_read(at(name), take, NULL, &torn, &error));
     return torn;
 }
 
@@ -181,7 +180,6 @@ START_TEST(damaged_lines_are_refused_with_their_place) {
         {RESUME("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"), ":2: passed_over: [1,1"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        sl_error error = {0};
         char text[1024];
         snprintf(text, sizeof text, UP "\n%s\n" UP "\n", wrong[i].line);
         put(at("events-1.jsonl"), text);
@@ -193,8 +191,4 @@ START_TEST(damaged_lines_are_refused_with_their_place) {
                       "%s: \"%s\" instead of \"%s\"", wrong[i].line, error.text, wrong[i].text);
         ck_assert_uint_eq(count, 1);
     }
-}
-
-int main(void) {
-    return run_tests("event_log");
 }

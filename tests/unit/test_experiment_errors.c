@@ -9,7 +9,6 @@ FIXTURES(make_base, remove_base);
 
 START_TEST(an_unknown_key_gets_the_nearest_with_its_group) {
     refuse(WITH("'variants': []"), "variants", "starling compare");
-    refuse(WITH("'sede': 3"), "unknown key 'sede'", "did you mean 'seed'");
     refuse(WITH("'optimizer': {'learning_rte': 1}"), "'optimizer.learning_rte'",
            "did you mean 'optimizer.learning_rate'");
     refuse(WITH("'data': {'partition': {'aplha': 1}}"), "'data.partition.aplha'",
@@ -26,16 +25,13 @@ START_TEST(an_unknown_key_gets_the_nearest_with_its_group) {
     refuse_set("optimizer.zzz=1", "'optimizer.zzz'", "docs/experiment.md");
 
     refuse(WITH("'optimiser': {'momentum': 0.5}"), "'optimiser'", "did you mean 'optimizer'");
-    refuse(WITH("'algoritm': 'd-psgd'"), "'algoritm'", "did you mean 'algorithm'");
     refuse(WITH("'data': {'partitions': 'iid'}"), "'data.partitions'",
            "did you mean 'data.partition'");
 
     refuse(WITH("'momentum': 0.5"), "'momentum'", "did you mean 'optimizer.momentum'");
     refuse(WITH("'optimizer': {'batch': 3}"), "'optimizer.batch'", "did you mean 'data.batch'");
-    refuse_set("learning_rate=0.5", "'learning_rate'", "did you mean 'optimizer.learning_rate'");
 
     refuse(WITH("'compressor': 'top-k'"), "'compressor'", "did you mean 'algorithm.compressor'");
-    refuse_set("partition=iid", "'partition'", "did you mean 'data.partition'");
 
     refuse(WITH("'optimizer.momentum': 0.5"), "'optimizer.momentum'", "dot");
     refuse(WITH("'data': {'partition.alpha': 0.5}"), "'partition.alpha'", "dot");
@@ -143,7 +139,6 @@ static void expect_warning(const char *json, const char *override, const char *k
                       "%s: %s", key, e->warnings);
         ck_assert_ptr_eq(strchr(e->warnings, '\n'), e->warnings + strlen(e->warnings) - 1);
     }
-    sl_experiment_close(&e);
 }
 
 START_TEST(a_key_without_effect_is_warned_of) {
@@ -181,11 +176,8 @@ START_TEST(a_key_without_effect_is_warned_of) {
 
 START_TEST(a_resolved_experiment_has_no_warnings) {
     sl_experiment *e = parse_set(SMALLEST, &(const char *){"algorithm.period=5"}, 1), *again;
-    char *text = sl_experiment_json(e);
-    again = parse(text);
+    again = parse(close_behind(sl_experiment_json(e), free));
     ck_assert(e->warnings[0] != '\0' && again->warnings[0] == '\0');
-    free(text);
-    sl_experiment_close(&e), sl_experiment_close(&again);
 }
 
 /* Names in the table of keys are names that exist. */
@@ -286,11 +278,9 @@ START_TEST(a_missing_file_is_named) {
            "model.path: ", "/none.json: No such file");
     refuse("{'rounds': 3, 'topology': 'none.json'}", "topology: ", "/none.json: No such file");
     sl_experiment *e = NULL;
-    sl_error error = {0};
-    ck_assert_int_eq(sl_experiment_load(&e, at("gone.json"), NULL, 0, &error), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "gone.json: No such file"));
-    ck_assert_int_eq(sl_experiment_load(&e, base, NULL, 0, &error), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "not a regular file"));
+    EXPECT_ERROR(sl_experiment_load(&e, at("gone.json"), NULL, 0, &error), SL_EFILE,
+                 "gone.json: No such file");
+    EXPECT_ERROR(sl_experiment_load(&e, base, NULL, 0, &error), SL_EFILE, "not a regular file");
 }
 
 START_TEST(a_folder_that_json_cannot_name_is_refused) {
@@ -298,11 +288,9 @@ START_TEST(a_folder_that_json_cannot_name_is_refused) {
     snprintf(odd, sizeof odd, "%s/caf\xe9", base);
     ck_assert_int_eq(mkdir(odd, 0700), 0);
     sl_experiment *e = NULL;
-    sl_error error = {0};
     int result = sl_experiment_parse(&e, quoted(WITH("'data': {'name': 'mnist', 'path': '.'}")),
                                      "test.json", odd, NULL, 0, &error);
-    ck_assert_int_eq(result, SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "not valid UTF-8"));
+    EXPECT_ERROR(result, SL_EINVAL, "not valid UTF-8");
 }
 
 START_TEST(text_that_is_too_long_is_refused) {
@@ -317,8 +305,4 @@ START_TEST(text_that_is_too_long_is_refused) {
     refuse(json, "topology: ", "longer than");
     snprintf(json, sizeof json, WITH("\"%s\": 1"), name);
     refuse(json, "unknown key 'nnnn", NULL);
-}
-
-int main(void) {
-    return run_tests("experiment_errors");
 }

@@ -11,15 +11,10 @@ static sl_topology *make_example(sl_family which, const char *example) {
     return make("{'family': '%s', %s", sl_family_describe(which)->name, example + 1);
 }
 
-/* Takes the text. */
-static void expect_equal_after(char *json, const sl_topology *t) {
+static void expect_equal_after(const char *json, const sl_topology *t) {
     sl_topology *back = parse(json);
     ck_assert_uint_eq(sl_topology_hash(t), sl_topology_hash(back));
-    char *again = sl_topology_json(back);
-    ck_assert_str_eq(json, again);
-    sl_topology_close(&back);
-    free(again);
-    free(json);
+    ck_assert_str_eq(json, json_of(back));
 }
 
 static void expect_promises(sl_family which, const char *example) {
@@ -32,17 +27,13 @@ static void expect_promises(sl_family which, const char *example) {
     ck_assert_msg((sl_topology_period(t) > 1) == info->schedule ||
                       sl_topology_description(t)->bridge_every > 1,
                   "%s %s", info->name, example);
-    char *expanded = sl_topology_json_expanded(t);
+    const char *expanded = close_behind(sl_topology_json_expanded(t), free);
     ck_assert_ptr_nonnull(strstr(expanded, info->name));
     ck_assert_ptr_nonnull(strstr(expanded, "\"provenance\":{\"family\":\""));
-    char *named = sl_topology_json(t);
-    if (strstr(named, "\"edges\"") == NULL)
-        expect_equal_after(named, t);
-    if (sl_topology_is_endless(t)) /* its first rounds are another topology */
-        free(expanded);
-    else
+    if (strstr(json_of(t), "\"edges\"") == NULL)
+        expect_equal_after(json_of(t), t);
+    if (!sl_topology_is_endless(t)) /* its first rounds are another topology */
         expect_equal_after(expanded, t);
-    sl_topology_close(&t);
 }
 
 START_TEST(every_family_keeps_its_promises_and_comes_back_from_its_json) {
@@ -87,43 +78,30 @@ START_TEST(where_all_nodes_are_alike_all_reach_as_many) {
                 ck_assert_msg(memcmp(counts, first, sizeof counts) == 0, "%s %s: node %u",
                               info->name, *e, i);
             }
-            sl_topology_close(&t);
         }
     }
 }
 
+static int describe(sl_topology_spec *spec, const char *json) {
+    return sl_topology_spec_parse(spec, quoted(json), "test", &error);
+}
+
 START_TEST(a_description_is_read_without_drawing_it) {
     sl_topology_spec spec;
-    ck_assert_int_eq(
-        sl_topology_spec_parse(
-            &spec, "{\"nodes\": 1000000000, \"family\": \"torus\", \"sides\": [1000, 1000, 1000]}",
-            "test", &error),
-        0);
+    EXPECT_WELL(
+        describe(&spec, "{'nodes': 1000000000, 'family': 'torus', 'sides': [1000, 1000, 1000]}"));
     ck_assert(spec.nodes == 1000000000 && spec.family == SL_FAMILY_TORUS && spec.side_count == 3 &&
               spec.sides[2] == 1000);
-    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 999999999, \"family\": \"grid\"}",
-                                            "test", &error),
-                     0);
+    EXPECT_WELL(describe(&spec, "{'nodes': 999999999, 'family': 'grid'}"));
     ck_assert(spec.side_count == 2 && (uint64_t)spec.sides[0] * spec.sides[1] == 999999999);
-    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 12, \"family\": \"hyper-cuboid\"}",
-                                            "test", &error),
-                     0);
+    EXPECT_WELL(describe(&spec, "{'nodes': 12, 'family': 'hyper-cuboid'}"));
     ck_assert(spec.side_count == 3 && spec.weighting == SL_WEIGHTING_EXPLICIT);
-    ck_assert_int_eq(sl_topology_spec_parse(&spec, "{\"nodes\": 3, \"edges\": [[0, 1], [1, 2]]}",
-                                            "test", &error),
-                     0);
+    EXPECT_WELL(describe(&spec, "{'nodes': 3, 'edges': [[0, 1], [1, 2]]}"));
     ck_assert(spec.family == SL_FAMILY_EDGES && spec.slots == NULL && spec.nodes == 3);
-    ck_assert_int_ne(sl_topology_spec_parse(&spec, "{\"nodes\": 1000000001, \"family\": \"ring\"}",
-                                            "test", &error),
-                     0);
-    ck_assert_int_ne(
-        sl_topology_spec_parse(&spec, "{\"nodes\": 12, \"family\": \"hypercube\"}", "test", &error),
-        0);
-    sl_topology *t = NULL;
-    ck_assert_int_ne(
-        sl_topology_parse(&t, "{\"nodes\": 1000001, \"family\": \"ring\"}", "test", &error), 0);
-    ck_assert_ptr_nonnull(strstr(
-        error.text, "nodes: 1000001 is not allowed; it must be an integer from 1 to 1000000"));
+    ck_assert_int_ne(describe(&spec, "{'nodes': 1000000001, 'family': 'ring'}"), 0);
+    ck_assert_int_ne(describe(&spec, "{'nodes': 12, 'family': 'hypercube'}"), 0);
+    expect_refusal("{'nodes': 1000001, 'family': 'ring'}",
+                   "nodes: 1000001 is not allowed; it must be an integer from 1 to 1000000");
 }
 
 /* ---- mistakes ---- */
@@ -209,8 +187,4 @@ START_TEST(what_cannot_be_is_refused_by_name) {
         snprintf(json, sizeof json, "{%s}", mistakes[i].json);
         expect_refusal(json, mistakes[i].complaint);
     }
-}
-
-int main(void) {
-    return run_tests("families");
 }

@@ -6,6 +6,7 @@
 #include "temporary.h"
 
 static char path[64];
+static sl_error error;
 
 static void setup(void) {
     make_base();
@@ -20,7 +21,6 @@ static void write_text(const char *file, const char *text, mode_t mode) {
 
 static void refuse(const char *file, const char *words) {
     sl_credentials *credentials = NULL;
-    sl_error error;
     ck_assert_int_eq(sl_credentials_load_key(&credentials, file, &error), SL_EFILE);
     ck_assert_ptr_null(credentials);
     ck_assert_msg(strstr(error.text, words) != NULL, "%s", error.text);
@@ -44,9 +44,7 @@ START_TEST(two_keys_differ_and_none_is_written_over) {
     ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
     ck_assert_int_eq(sl_run_key_text(other, NULL), 0);
     ck_assert_str_ne(text, other);
-    sl_error error;
-    ck_assert_int_eq(sl_run_key_make(path, &error), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "is there already"));
+    EXPECT_ERROR(sl_run_key_make(path, &error), SL_EFILE, "is there already");
 }
 
 START_TEST(what_others_may_read_is_refused) {
@@ -107,9 +105,7 @@ START_TEST(a_run_folder_holds_no_keys) {
     const char *other = at("new.key");
     write_text(at("metrics-0.jsonl"), "", 0644);
     refuse(path, "is in a run folder");
-    sl_error error;
-    ck_assert_int_eq(sl_run_key_make(other, &error), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "is in a run folder"));
+    EXPECT_ERROR(sl_run_key_make(other, &error), SL_EFILE, "is in a run folder");
     ck_assert_int_ne(access(other, F_OK), 0);
 }
 
@@ -133,24 +129,22 @@ START_TEST(a_nodes_pair_belongs_together) {
     char one[SL_FINGERPRINT_TEXT_MAX], two[SL_FINGERPRINT_TEXT_MAX], read[SL_FINGERPRINT_TEXT_MAX];
     uint8_t bytes[SL_FINGERPRINT_BYTES];
     sl_credentials *credentials = NULL;
-    sl_error error;
     struct stat status;
-    ck_assert_int_eq(sl_node_keys_make(name, one, &error), 0);
-    ck_assert_int_eq(sl_node_keys_make(other, two, &error), 0);
+    EXPECT_WELL(sl_node_keys_make(name, one, &error));
+    EXPECT_WELL(sl_node_keys_make(other, two, &error));
     ck_assert_str_ne(one, two);
-    ck_assert_int_eq(sl_certificate_fingerprint(from, read, &error), 0);
+    EXPECT_WELL(sl_certificate_fingerprint(from, read, &error));
     ck_assert_str_eq(read, one);
-    ck_assert_int_eq(sl_credentials_load_node(&credentials, name, &error), 0);
+    EXPECT_WELL(sl_credentials_load_node(&credentials, name, &error));
     ck_assert(sl_fingerprint_parse(one, bytes));
     ck_assert_mem_eq(bytes, credentials->fingerprint, sizeof bytes);
     sl_credentials_close(&credentials);
     ck_assert_int_eq(stat(at("a.key"), &status), 0);
     ck_assert_int_eq(status.st_mode & 0777, 0600);
     ck_assert_int_eq(rename(from, to), 0);
-    ck_assert_int_eq(sl_credentials_load_node(&credentials, other, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "is not the certificate of") != NULL, "%s", error.text);
-    ck_assert_int_eq(sl_node_keys_make(other, two, &error), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "is there already"));
+    EXPECT_ERROR(sl_credentials_load_node(&credentials, other, &error), SL_EFILE,
+                 "is not the certificate of");
+    EXPECT_ERROR(sl_node_keys_make(other, two, &error), SL_EFILE, "is there already");
 }
 
 START_TEST(a_nodes_pair_is_written_whole_or_not_at_all) {
@@ -179,8 +173,4 @@ START_TEST(fingerprints_are_read_as_they_are_printed_and_nothing_else) {
     ck_assert(!sl_fingerprint_parse(text, back));
     text[length - 1] = '\0';
     ck_assert(!sl_fingerprint_parse(text, back));
-}
-
-int main(void) {
-    return run_tests("keys");
 }

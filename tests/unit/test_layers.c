@@ -270,8 +270,8 @@ static sl_network open_table(int i, machine where, float **x) {
     for (size_t l = 0; tables[i].layers[l].window != 99; l++)
         ck_assert_msg(sl_layers_add(&table, &tables[i].layers[l], &error) == 0, "%s: %s",
                       tables[i].name, error.text);
-    ck_assert_msg(open_on(&net, &table, where, tables[i].rows) == 0, "%s", error.text);
-    *x = malloc(table.dimension * sizeof **x);
+    EXPECT_WELL(open_on(&net, &table, where, tables[i].rows));
+    *x = new_floats(table.dimension);
     fill(*x, table.dimension, 1, 0.3);
     fill(net.input, tables[i].rows * sl_shape_size(table.input), 2, 1.5);
     for (size_t p = 0; p < tables[i].rows * sl_shape_size(table.input) &&
@@ -285,7 +285,7 @@ static sl_network open_table(int i, machine where, float **x) {
 
 static void check_gradient(sl_network *net, const char *name, uint32_t rows, const float *x) {
     size_t dimension = net->table.dimension;
-    float *g = malloc(dimension * sizeof *g);
+    float *g = new_floats(dimension);
     double *point = malloc(dimension * sizeof *point), largest = 0;
     for (size_t i = 0; i < dimension; i++)
         point[i] = x[i];
@@ -306,7 +306,6 @@ static void check_gradient(sl_network *net, const char *name, uint32_t rows, con
                       "%s, %u rows: parameter %zu: %.9g, but in float64 %.9g", name, rows, i, g[i],
                       slope);
     }
-    free(g);
     free(point);
 }
 
@@ -317,7 +316,6 @@ START_LOOP_TEST(gradients_agree_with_finite_differences_in_float64,
     sl_network net = open_table(i, _i % MACHINES, &x);
     check_gradient(&net, tables[i].name, tables[i].rows, x);
     check_gradient(&net, tables[i].name, 1, x);
-    free(x);
     sl_network_close(&net);
 }
 
@@ -341,7 +339,6 @@ START_TEST(score_agrees_with_float64) {
     const double loss = sl_network_score(&net, tables[i].rows, x, &correct) / tables[i].rows;
     ck_assert_double_eq_tol(loss, reference_loss(&net, tables[i].rows, point), 1e-5);
     ck_assert_uint_le(correct, tables[i].rows);
-    free(x);
     sl_network_close(&net);
 }
 
@@ -355,7 +352,6 @@ START_TEST(huge_outputs_do_not_overflow) {
     ck_assert_double_eq_tol(sl_network_gradient(&net, 1, x, g), 3e30, 1e25);
     ck_assert_float_eq(g[6], 1);
     ck_assert_float_eq(g[7], -1);
-    free(x);
     sl_network_close(&net);
 }
 
@@ -366,7 +362,6 @@ START_TEST(a_nan_parameter_shows_in_the_loss) {
     sl_network net = open_table(i, FASTEST, &x);
     x[0] = NAN;
     ck_assert(isnan(sl_network_gradient(&net, tables[i].rows, x, g)));
-    free(x);
     sl_network_close(&net);
 }
 
@@ -376,7 +371,7 @@ START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
     sl_layers table = {.input = {1, 1, PIXELS}};
     sl_network net;
     for (int l = 0; l < 2; l++)
-        ck_assert_int_eq(sl_layers_add(&table, &layers[l], &error), 0);
+        EXPECT_WELL(sl_layers_add(&table, &layers[l], &error));
     ck_assert_int_eq(open_on(&net, &table, FASTEST, ROWS), 0);
     const size_t d = table.dimension, room = ((d + FARTHEST) * sizeof(float) + 63) / 64 * 64;
     float *x = aligned_alloc(64, room), *g = aligned_alloc(64, room),
@@ -414,11 +409,6 @@ START_TEST(every_kind_has_a_table) {
 START_TEST(unfitting_layers_are_refused) {
     sl_layers table = {.input = {4, 4, 2}};
     sl_layer layer = CONV(3, 5, 1, 0, false, false);
-    ck_assert_int_eq(sl_layers_add(&table, &layer, &error), SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "layer 1 (conv2d 5x5"));
+    EXPECT_ERROR(sl_layers_add(&table, &layer, &error), SL_EINVAL, "layer 1 (conv2d 5x5");
     ck_assert_uint_eq(table.count, 0);
-}
-
-int main(void) {
-    return run_tests("layers");
 }

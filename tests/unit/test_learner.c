@@ -1,10 +1,9 @@
 /* test_learner.c - the quadratic, determinism, and what digits and texts can teach. */
 #include <fcntl.h>
 
-#include "harness.h"
 #include "learner/data/data.h"
 #include "learner/quadratic.h"
-#include "starling/learner.h"
+#include "learners.h"
 
 static sl_error error;
 
@@ -22,8 +21,7 @@ static int parse_quadratic(sl_quadratic *q, const char *json, uint32_t nodes) {
 START_TEST(quadratic_gradients_are_exact) {
     sl_quadratic q;
     float x[] = {1, -1}, g[2];
-    ck_assert_msg(parse_quadratic(&q, TWO_NODES "\"x0\": [[1, -1], [0.5, 2]]}", 2) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(parse_quadratic(&q, TWO_NODES "\"x0\": [[1, -1], [0.5, 2]]}", 2));
     /* A_0 x - b_0 = (-2, -1, 1), A_1 x - b_1 = (1, -1, -4) */
     ck_assert_double_eq(sl_quadratic_gradient(&q, 0, x, g), 3);
     ck_assert_float_eq(g[0], 1);
@@ -82,7 +80,7 @@ static sl_learner_settings settings_of(sl_model_kind model, uint32_t nodes) {
 /* One process's SGD with momentum 0.9 over both nodes' samples in turn. */
 static sl_evaluation train(sl_learner *learner, float rate, uint64_t steps) {
     size_t d = sl_learner_dimension(learner);
-    float *x = malloc(d * sizeof *x), *g = malloc(d * sizeof *g), *m = calloc(d, sizeof *m);
+    float *x = new_floats(d), *g = new_floats(d), *m = new_floats(d);
     sl_learner_initial(learner, 0, x);
     for (uint64_t step = 0; step < steps; step++) {
         sl_learner_gradient(learner, step % 2, step / 2 + 1, x, g);
@@ -94,9 +92,6 @@ static sl_evaluation train(sl_learner *learner, float rate, uint64_t steps) {
     sl_evaluation result = sl_learner_evaluate(learner, x);
     sl_evaluation again = sl_learner_evaluate(learner, x);
     ck_assert(result.loss == again.loss && result.accuracy == again.accuracy);
-    free(x);
-    free(g);
-    free(m);
     return result;
 }
 
@@ -117,41 +112,33 @@ static const struct {
 START_LOOP_TEST(digits_are_learnt_and_too_hard_for_a_linear_model,
                 sizeof lessons / sizeof *lessons) {
     sl_learner_settings e = settings_of(lessons[_i].model, 2);
-    sl_learner *learner;
     char said[160];
     e.data.train_samples = lessons[_i].train_samples;
     e.data.test_samples = lessons[_i].test_samples;
-    ck_assert_int_eq(sl_learner_open(&learner, &e, &error), 0);
+    sl_learner *learner = open_learner(&e);
     snprintf(said, sizeof said, "%sdigits, %u train, %u test, iid", lessons[_i].said,
              lessons[_i].train_samples, lessons[_i].test_samples);
     ck_assert_str_eq(sl_learner_describe(learner), said);
     const double accuracy = train(learner, lessons[_i].rate, lessons[_i].steps).accuracy;
     ck_assert_double_gt(accuracy, lessons[_i].least);
     ck_assert_double_lt(accuracy, lessons[_i].most);
-    sl_learner_close(&learner);
 }
 
 START_TEST(hashes_tell_layouts_and_data_apart) {
     sl_learner_settings e = settings_of(SL_MODEL_MLP, 2);
-    sl_learner *a, *b;
     e.data.train_samples = e.data.test_samples = 50;
-    ck_assert_int_eq(sl_learner_open(&a, &e, &error), 0);
+    sl_learner *a = open_learner(&e);
     e.seed = 2;
     e.model.hidden[0] = 255;
-    ck_assert_int_eq(sl_learner_open(&b, &e, &error), 0);
+    sl_learner *b = open_learner(&e);
     ck_assert_uint_ne(sl_learner_data_hash(a), sl_learner_data_hash(b));
     ck_assert_uint_ne(sl_learner_layout_hash(a), sl_learner_layout_hash(b));
-    sl_learner_close(&a);
-    sl_learner_close(&b);
 }
 
 static uint64_t rounds_of(const sl_learner_settings *settings) {
-    sl_learner *learner;
-    ck_assert_int_eq(sl_learner_open(&learner, settings, &error), 0);
+    sl_learner *learner = open_learner(settings);
     ck_assert_uint_eq(sl_learner_epoch_rounds(learner), 16); /* 1001 / 64 = 15.6 */
-    uint64_t rounds = sl_learner_rounds(learner);
-    sl_learner_close(&learner);
-    return rounds;
+    return sl_learner_rounds(learner);
 }
 
 START_TEST(epochs_become_rounds_rounded_up) {
@@ -168,15 +155,13 @@ START_TEST(epochs_become_rounds_rounded_up) {
 
 START_TEST(a_quadratic_learner_starts_where_its_file_says) {
     sl_learner_settings e = settings_of(SL_MODEL_QUADRATIC, 2);
-    sl_learner *learner;
     const char *json = TWO_NODES "\"x0\": [[1, -1], [0.5, 2]]}";
     strcpy(e.model.path, "/tmp/starling-quadratic-XXXXXX");
     int fd = mkstemp(e.model.path);
     ck_assert_int_eq(write(fd, json, strlen(json)), (int)strlen(json));
     close(fd);
-    int code = sl_learner_open(&learner, &e, &error);
+    sl_learner *learner = open_learner(&e);
     unlink(e.model.path);
-    ck_assert_msg(code == 0, "%s", error.text);
     float x[2], g[2];
     ck_assert_uint_eq(sl_learner_dimension(learner), 2);
     ck_assert_uint_eq(sl_learner_rounds(learner), 5);
@@ -186,7 +171,6 @@ START_TEST(a_quadratic_learner_starts_where_its_file_says) {
     ck_assert_float_eq(x[1], 2);
     ck_assert_double_eq(sl_learner_gradient(learner, 1, 1, x, g), 0.5 * (0.25 + 4 + 2.25));
     ck_assert(isnan(sl_learner_evaluate(learner, x).accuracy));
-    sl_learner_close(&learner);
 }
 
 static void expect_refusal(const sl_learner_settings *e, int code, const char *said) {
@@ -231,31 +215,6 @@ static sl_learner_settings text_settings(sl_model_kind model, const char *path) 
     return e;
 }
 
-static const struct {
-    sl_model_kind model;
-    float rate;
-} text_models[] = {{SL_MODEL_LSTM, 0.3f}, {SL_MODEL_TRANSFORMER, 0.02f}};
-
-START_LOOP_TEST(text_models_learn_what_comes_next, sizeof text_models / sizeof text_models[0]) {
-    char path[32];
-    write_verses(path);
-    sl_learner_settings e = text_settings(text_models[_i].model, path);
-    sl_learner *learner;
-    ck_assert_msg(sl_learner_open(&learner, &e, &error) == 0, "%s", error.text);
-    float *x = malloc(sl_learner_dimension(learner) * sizeof *x);
-    sl_learner_initial(learner, 0, x);
-    sl_evaluation before = sl_learner_evaluate(learner, x),
-                  after = train(learner, text_models[_i].rate, 375);
-    const double guess = log(17); /* characters in the verses */
-    ck_assert_msg(fabs(before.loss - guess) < 0.05 && before.accuracy < 0.3, "%g %g", before.loss,
-                  before.accuracy);
-    ck_assert_msg(after.loss < 0.4 && after.accuracy > 0.9, "loss %g accuracy %g", after.loss,
-                  after.accuracy);
-    free(x);
-    sl_learner_close(&learner);
-    unlink(path);
-}
-
 START_TEST(text_and_models_that_take_none_are_refused) {
     char path[32];
     write_verses(path);
@@ -280,8 +239,4 @@ START_TEST(text_and_models_that_take_none_are_refused) {
     e.data.augment = SL_SWITCH_ON;
     expect_refusal(&e, SL_EINVAL, "data.augment: true needs a model that sees images");
     unlink(path);
-}
-
-int main(void) {
-    return run_tests("learner");
 }

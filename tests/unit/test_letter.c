@@ -94,7 +94,3 @@ START_TEST(what_no_member_says_is_refused) {
     data[72 + sizeof unreachable + sizeof reached + 44] = 2; /* a decision cuts, or not */
     ck_assert_ptr_nonnull(sl_letter_decode(&l, data, bytes));
 }
-
-int main(void) {
-    return run_tests("letter");
-}

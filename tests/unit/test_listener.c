@@ -28,6 +28,13 @@ static unsigned come(const char *ip, double now_s, bool is_short) {
     return sl_places_take(&places, &other, now_s, is_short, &evicted);
 }
 
+/* Somebody else goes for who comes, or nobody. */
+static unsigned come_for(bool another, const char *ip, double now_s, bool is_short) {
+    const unsigned place = come(ip, now_s, is_short);
+    ck_assert_int_eq(evicted, another);
+    return place;
+}
+
 static void open_places(void) {
     sl_places_open(&places, PLACES, OF_HOST, patience_s);
 }
@@ -39,14 +46,12 @@ FIXTURES(open_places, NULL);
 START_TEST(the_oldest_goes_where_all_places_are_taken) {
     unsigned first[PLACES];
     for (unsigned i = 0; i < PLACES; i++) {
-        first[i] = come("127.0.0.1", 0, false);
-        ck_assert(!evicted);
+        first[i] = come_for(false, "127.0.0.1", 0, false);
         for (unsigned j = 0; j < i; j++)
             ck_assert_uint_ne(first[i], first[j]);
     }
     for (unsigned i = 0; i < 5 * PLACES; i++) { /* in the order in which they came, at one time */
-        ck_assert_uint_eq(come("127.0.0.1", 0, false), first[i % PLACES]);
-        ck_assert(evicted);
+        ck_assert_uint_eq(come_for(true, "127.0.0.1", 0, false), first[i % PLACES]);
         ck_assert_uint_eq(places.taken, PLACES);
     }
 }
@@ -58,29 +63,21 @@ START_TEST(who_has_left_is_nobody) {
     sl_places_leave(&places, 0);
     ck_assert_int_eq(sl_places_oldest(&places), (int)second);
     ck_assert_uint_eq(places.taken, 1);
-    for (unsigned i = 1; i < PLACES; i++) {
-        come("127.0.0.1", 2, false);
-        ck_assert(!evicted);
-    }
-    ck_assert_uint_eq(come("127.0.0.1", 2, false), second);
-    ck_assert(evicted);
+    for (unsigned i = 1; i < PLACES; i++)
+        come_for(false, "127.0.0.1", 2, false);
+    ck_assert_uint_eq(come_for(true, "127.0.0.1", 2, false), second);
 }
 
 START_TEST(one_host_has_few_places) {
     const char *const hosts[] = {"10.0.0.1", "fd00::1"};
     unsigned first[2][OF_HOST];
     for (unsigned h = 0; h < 2; h++)
-        for (unsigned i = 0; i < OF_HOST; i++) {
-            first[h][i] = come(hosts[h], i, false);
-            ck_assert(!evicted);
-        }
-    come("10.0.0.2", 9, false);
-    ck_assert(!evicted);
+        for (unsigned i = 0; i < OF_HOST; i++)
+            first[h][i] = come_for(false, hosts[h], i, false);
+    come_for(false, "10.0.0.2", 9, false);
     for (unsigned i = 0; i < 20; i++)
-        for (unsigned h = 0; h < 2; h++) {
-            ck_assert_uint_eq(come(hosts[h], 9, false), first[h][i % OF_HOST]);
-            ck_assert(evicted);
-        }
+        for (unsigned h = 0; h < 2; h++)
+            ck_assert_uint_eq(come_for(true, hosts[h], 9, false), first[h][i % OF_HOST]);
     ck_assert_uint_eq(places.taken, 2 * OF_HOST + 1);
 }
 
@@ -90,17 +87,19 @@ START_TEST(this_host_has_all_places) {
     for (unsigned h = 0; h < 4; h++) {
         open_places();
         for (unsigned i = 0; i < PLACES; i++)
-            come(own[h], 0, false), ck_assert(!evicted);
+            come_for(false, own[h], 0, false);
     }
     open_places();
-    for (unsigned i = 0; i < PLACES; i++)
-        sl_places_take(&places, &by_name, 0, false, &evicted), ck_assert(!evicted);
+    for (unsigned i = 0; i < PLACES; i++) {
+        sl_places_take(&places, &by_name, 0, false, &evicted);
+        ck_assert(!evicted);
+    }
 }
 
 START_TEST(any_number_of_one_host_where_no_number_is_said) {
     sl_places_open(&places, PLACES, 0, patience_s);
     for (unsigned i = 0; i < PLACES; i++)
-        come("10.0.0.1", 0, false), ck_assert(!evicted);
+        come_for(false, "10.0.0.1", 0, false);
 }
 
 START_TEST(time_counts_from_coming) {
@@ -117,11 +116,9 @@ START_TEST(time_counts_from_coming) {
 }
 
 START_TEST(somebody_goes_where_descriptors_are_short) {
-    come("127.0.0.1", 0, true);
-    ck_assert(!evicted); /* nobody is there */
+    come_for(false, "127.0.0.1", 0, true); /* nobody is there */
     for (unsigned i = 0; i < 3; i++) {
-        come("127.0.0.1", 0, true);
-        ck_assert(evicted);
+        come_for(true, "127.0.0.1", 0, true);
         ck_assert_uint_eq(places.taken, 1);
     }
 }
@@ -258,8 +255,4 @@ START_TEST(the_last_descriptors_are_a_reserve) {
     }
     ck_assert_int_eq(most, 2);
     limit_descriptors(limit_before);
-}
-
-int main(void) {
-    return run_tests("listener");
 }

@@ -88,8 +88,8 @@ static unsigned vectors_with(const sl_algorithm_config *config, const char *grap
     sl_plan plan;
     sl_node *node;
     sl_optimizer_config optimizer = {.kind = kind, .learning_rate = 0.1};
-    ck_assert_msg(sl_topology_parse(&topology, graph, "graph", &error) == 0, "%s", error.text);
-    ck_assert_msg(sl_algorithm_plan(&plan, config, topology, D, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_topology_parse(&topology, graph, "graph", &error));
+    EXPECT_WELL(sl_algorithm_plan(&plan, config, topology, D, &error));
     static const size_t end = D, rows = ROWS;
     sl_node_settings settings = {.rank = rank,
                                  .rounds = 1,
@@ -103,7 +103,7 @@ static unsigned vectors_with(const sl_algorithm_config *config, const char *grap
                                  .plan = &plan,
                                  .vec = sl_vec_cpu(),
                                  .optimizer = &optimizer};
-    ck_assert_msg(sl_node_open(&node, &settings, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_node_open(&node, &settings, &error));
     const size_t bytes = sl_node_memory(node), forecast = sl_node_vector_bytes(&settings);
     /* Beside the vectors there is at most one buffer, of encoded messages. */
     ck_assert_msg(forecast <= bytes && bytes < forecast + 2 * D * sizeof(float), "%s: %zu, %zu",
@@ -146,8 +146,4 @@ START_TEST(two_moments_of_an_optimizer_that_has_them) {
     ck_assert_uint_eq(vectors_with(&plain, ring, 0, SL_OPTIMIZER_ADAMW), 2 + 2);
     ck_assert_uint_eq(vectors_with(&plain, ring, 0, SL_OPTIMIZER_LAMB), 2 + 2);
     ck_assert_uint_eq(vectors_with(&plain, ring, 0, SL_OPTIMIZER_LARS), 2);
-}
-
-int main(void) {
-    return run_tests("memory");
 }

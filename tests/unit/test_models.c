@@ -4,9 +4,9 @@
 
 #include "learner/data/image.h"
 #include "learner/model.h"
+#include "learners.h"
 #include "machines.h"
 #include "noise.h"
-#include "starling/learner.h"
 
 /* ---- PyTorch in float64: tests/reference/models.py ---- */
 
@@ -86,9 +86,7 @@ static sl_network open_reference(const json_t *expected, sl_model_kind kind, mac
              sequence = {1, (uint32_t)number(expected, "sequence"), 1};
     sl_layers table;
     sl_network net;
-    ck_assert_msg(
-        sl_model_build(&table, &config, text ? sequence : image, classes, "test", &error) == 0,
-        "%s", error.text);
+    EXPECT_WELL(sl_model_build(&table, &config, text ? sequence : image, classes, "test", &error));
     ck_assert_int_eq(open_on(&net, &table, where, rows), 0);
     for (size_t i = 0; i < rows * sl_shape_size(table.input); i++) {
         float u = uniform_at(i, (uint64_t)number(expected, "salt"));
@@ -107,14 +105,12 @@ START_LOOP_TEST(models_agree_with_pytorch, MACHINES * sizeof references / sizeof
                      references[_i / MACHINES].name);
     sl_network net = open_reference(expected, references[_i / MACHINES].kind, _i % MACHINES);
     size_t dimension = net.table.dimension;
-    float *x = malloc(dimension * sizeof *x), *g = malloc(dimension * sizeof *g);
+    float *x = new_floats(dimension), *g = new_floats(dimension);
     reference_parameters(&net.table, x);
     ck_assert_double_eq_tol(find_gradient(&net, net.rows_max, x, g), number(expected, "loss"),
                             references[_i / MACHINES].loss_error);
     ck_assert_double_lt(compare_tensors(&net.table, g, json_object_get(expected, "tensors")),
                         references[_i / MACHINES].gradient_error);
-    free(x);
-    free(g);
     sl_network_close(&net);
     json_decref(all);
 }
@@ -146,9 +142,8 @@ static const struct {
 
 START_LOOP_TEST(products_are_counted, sizeof counted / sizeof *counted) {
     sl_layers table;
-    ck_assert_msg(sl_model_build(&table, &counted[_i].config, counted[_i].input,
-                                 counted[_i].classes, "data", &error) == 0,
-                  "%s", error.text);
+    EXPECT_WELL(sl_model_build(&table, &counted[_i].config, counted[_i].input, counted[_i].classes,
+                               "data", &error));
     ck_assert_double_eq(sl_layers_products(&table), counted[_i].products);
 }
 
@@ -176,27 +171,26 @@ START_TEST(images_are_arranged_cropped_and_mirrored) {
 
 /* ---- learners ---- */
 
-static sl_learner *open_learner(sl_switch augment) {
+static sl_learner *learner_of(sl_switch augment) {
     sl_learner_settings e = {.nodes = 2,
                              .seed = 1,
                              .rounds = 10,
                              .model = {.kind = SL_MODEL_RESNET20},
                              .data = {.kind = SL_DATA_CIFAR10, .batch = 8, .augment = augment}};
-    sl_learner *learner = NULL;
     char folder[] = "/tmp/starling-layers-XXXXXX";
     noise_write(folder);
     snprintf(e.data.path, sizeof e.data.path, "%s", folder);
-    ck_assert_msg(sl_learner_open(&learner, &e, &error) == 0, "%s", error.text);
+    sl_learner *learner = open_learner(&e);
     noise_remove(folder);
     return learner;
 }
 
 START_TEST(no_call_of_a_residual_network_changes_another) {
-    sl_learner *a = open_learner(SL_SWITCH_AUTO), *b = open_learner(SL_SWITCH_AUTO);
+    sl_learner *a = learner_of(SL_SWITCH_AUTO), *b = learner_of(SL_SWITCH_AUTO);
     ck_assert_str_eq(sl_learner_describe(a),
                      "resnet20 32x32x3-10, 269722 parameters; cifar10, 200 train, 40 test, iid");
     size_t d = sl_learner_dimension(a);
-    float *x = malloc(d * sizeof *x), *g = malloc(d * sizeof *g), *h = malloc(d * sizeof *h);
+    float *x = new_floats(d), *g = new_floats(d), *h = new_floats(d);
     ck_assert_uint_eq(sl_learner_data_hash(a), sl_learner_data_hash(b));
     ck_assert_uint_eq(sl_learner_layout_hash(a), sl_learner_layout_hash(b));
     sl_learner_initial(a, 0, x);
@@ -211,26 +205,13 @@ START_TEST(no_call_of_a_residual_network_changes_another) {
     ck_assert(first.loss == second.loss && first.loss == third.loss &&
               first.accuracy == third.accuracy);
     ck_assert(isfinite(first.loss));
-    sl_learner_close(&a);
-    sl_learner_close(&b);
-    free(x);
-    free(g);
-    free(h);
 }
 
 START_TEST(augmentation_changes_gradients_and_not_evaluations) {
-    sl_learner *a = open_learner(SL_SWITCH_AUTO), *b = open_learner(SL_SWITCH_OFF);
+    sl_learner *a = learner_of(SL_SWITCH_AUTO), *b = learner_of(SL_SWITCH_OFF);
     size_t d = sl_learner_dimension(a);
-    float *x = malloc(d * sizeof *x), *g = malloc(d * sizeof *g);
+    float *x = new_floats(d), *g = new_floats(d);
     sl_learner_initial(a, 0, x);
     ck_assert(sl_learner_gradient(a, 0, 1, x, g) != sl_learner_gradient(b, 0, 1, x, g));
     ck_assert(sl_learner_evaluate(a, x).loss == sl_learner_evaluate(b, x).loss);
-    sl_learner_close(&a);
-    sl_learner_close(&b);
-    free(x);
-    free(g);
-}
-
-int main(void) {
-    return run_tests("models");
 }

@@ -53,7 +53,3 @@ START_TEST(equal_models_have_distance_0_and_themselves_as_mean) {
     ck_assert(sl_consensus_distance(models, 5, 3, mean) == 0);
     ck_assert_mem_eq(mean, x, sizeof x);
 }
-
-int main(void) {
-    return run_tests("observer");
-}

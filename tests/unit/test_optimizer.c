@@ -34,7 +34,3 @@ START_TEST(lars_trusts_each_tensor_on_its_own) {
     o.trust = 0; /* 0.001 */
     expect_direction(&o, (const float[]){0.0004f * 15, 0.0004f * 12, 0.0005f});
 }
-
-int main(void) {
-    return run_tests("optimizer");
-}

@@ -81,7 +81,3 @@ START_LOOP_TEST(kernels_of_all_processors_have_the_bits_of_sums_in_one_order, LE
         }
     }
 }
-
-int main(void) {
-    return run_tests("products");
-}

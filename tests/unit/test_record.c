@@ -13,7 +13,7 @@ static double real_at(json_t *object, const char *name) {
     return json_number_value(value);
 }
 
-FIXTURES(begin, end);
+FIXTURES(begin, remove_base);
 
 /* What a killed process leaves of a write(2) is whole pages. */
 START_TEST(no_line_of_metrics_crosses_a_page) {
@@ -39,7 +39,6 @@ START_TEST(no_line_of_metrics_crosses_a_page) {
         json_decref(object);
     }
     ck_assert_uint_eq(count, LINES);
-    free(text);
 }
 
 START_TEST(what_is_no_number_is_null) {
@@ -117,6 +116,17 @@ START_TEST(parameters_come_back_bit_for_bit_and_in_order) {
     fclose(file);
 }
 
+/* The last number of a file; -1: there is none. */
+static float number_kept(const char *path) {
+    float kept = -1;
+    size_t bytes;
+    if (access(path, F_OK) == 0) {
+        const char *file = contents(path, &bytes);
+        memcpy(&kept, file + bytes - sizeof kept, sizeof kept);
+    }
+    return kept;
+}
+
 /* Of a run that fails, the last model whose loss is finite; nothing where there was none. */
 START_TEST(the_last_finite_model_is_rescued) {
     sl_folder *folder = open_folder(at("run"), e, true);
@@ -133,14 +143,8 @@ START_TEST(the_last_finite_model_is_rescued) {
     ck_assert_int_eq(sl_folder_rescue(folder, -1, &round, NULL), 0);
     ck_assert_uint_eq(round, 3);
     ck_assert_int_eq(sl_folder_rescue(folder, 7, &round, NULL), 0);
-    for (int i = 0; i < 2; i++) {
-        size_t bytes;
-        float kept;
-        char *file = contents(at(i ? "run/model-7-last.npy" : "run/model-last.npy"), &bytes);
-        memcpy(&kept, file + bytes - sizeof kept, sizeof kept);
-        ck_assert_float_eq(kept, 3);
-        free(file);
-    }
+    ck_assert_float_eq(number_kept(at("run/model-last.npy")), 3);
+    ck_assert_float_eq(number_kept(at("run/model-7-last.npy")), 3);
     close_folder(folder);
 }
 
@@ -155,17 +159,10 @@ START_TEST(the_best_model_is_kept) {
     sl_folder *folder = open_folder(at("run"), e, true);
     float best = -1;
     for (uint64_t r = 0; r < sizeof rounds / sizeof *rounds; r++) {
-        float x = (float)r, kept = -1;
+        float x = (float)r;
         best = rounds[r].taken ? x : best;
         ck_assert_int_eq(sl_folder_best(folder, -1, r + 1, &rounds[r].evaluation, &x, 1, NULL), 0);
-        size_t bytes;
-        char *file = access(at("run/model-best.npy"), F_OK) == 0
-                         ? contents(at("run/model-best.npy"), &bytes)
-                         : NULL;
-        if (file != NULL)
-            memcpy(&kept, file + bytes - sizeof kept, sizeof kept);
-        ck_assert_float_eq(kept, best);
-        free(file);
+        ck_assert_float_eq(number_kept(at("run/model-best.npy")), best);
     }
     close_folder(folder);
     folder = open_folder(at("quadratic"), e, true);
@@ -181,7 +178,6 @@ START_TEST(the_best_model_is_kept) {
     char *summary = contents(at("quadratic/summary.json"), &(size_t){0});
     ck_assert_ptr_nonnull(strstr(summary, "\"round\": 3"));
     ck_assert_int_eq(access(at("quadratic/model-3-best.npy"), F_OK), 0);
-    free(summary);
 }
 
 /* ---- the folder ---- */
@@ -197,7 +193,7 @@ START_TEST(a_folder_that_holds_a_run_is_refused) {
 
 START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
     sl_experiment *other =
-        experiment_of("{\"rounds\": 11, \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}");
+        experiment_of("{'rounds': 11, 'topology': {'nodes': 4, 'family': 'ring'}}");
     sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
     refuse_folder(at("run"), other, false, "another configuration");
     sl_record record = record_of(0, 1);
@@ -211,33 +207,27 @@ START_TEST(agents_join_a_folder_of_the_same_configuration_only) {
     json_t *line = json_load_file(at("run/parameters-1.jsonl"), JSON_DISABLE_EOF_CHECK, &problem);
     ck_assert_int_eq(real_at(line, "round"), 4);
     json_decref(line);
-    sl_experiment_close(&other);
 }
 
 START_TEST(what_a_run_has_left_is_refused_before_it_starts) {
-    sl_error error = {0};
-    ck_assert_int_eq(sl_folder_check(at("run"), e, 0, &error), 0);
+    EXPECT_WELL(sl_folder_check(at("run"), e, 0, &error));
     ck_assert_int_ne(access(at("run"), F_OK), 0);
     sl_folder *folder = open_folder(at("run"), e, false);
-    ck_assert_int_eq(sl_folder_check(at("run"), e, 0, &error), 0);
-    ck_assert_int_eq(sl_folder_check(at("run"), e, -1, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "already holds a run") != NULL, "%s", error.text);
+    EXPECT_WELL(sl_folder_check(at("run"), e, 0, &error));
+    EXPECT_ERROR(sl_folder_check(at("run"), e, -1, &error), SL_EFILE, "already holds a run");
     sl_record record = record_of(0, 1);
     ck_assert_int_eq(sl_folder_metrics(folder, &record, NULL), 0);
-    ck_assert_int_eq(sl_folder_check(at("run"), e, 0, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "agent 0 has already written") != NULL, "%s", error.text);
-    ck_assert_int_eq(sl_folder_check(at("run"), e, 1, &error), 0);
+    EXPECT_ERROR(sl_folder_check(at("run"), e, 0, &error), SL_EFILE, "agent 0 has already written");
+    EXPECT_WELL(sl_folder_check(at("run"), e, 1, &error));
     const sl_summary summary = {.driver = "agent", .rounds = 3, .nodes = 4};
     ck_assert_int_eq(sl_folder_summary(folder, &summary, NULL), 0);
     close_folder(folder);
-    ck_assert_int_eq(sl_folder_check(at("run"), e, 1, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "finished run") != NULL, "%s", error.text);
+    EXPECT_ERROR(sl_folder_check(at("run"), e, 1, &error), SL_EFILE, "finished run");
 }
 
 START_TEST(two_writers_of_one_rank_do_not_mix) {
     sl_folder *first = open_folder(at("run"), e, false), *second = open_folder(at("run"), e, false);
     sl_record record = record_of(0, 1);
-    sl_error error = {0};
     ck_assert_int_eq(sl_folder_metrics(first, &record, NULL), 0);
     for (int i = 0; i < 2; i++) { /* not the second time either */
         ck_assert_int_eq(sl_folder_metrics(second, &record, &error), SL_EFILE);
@@ -245,8 +235,4 @@ START_TEST(two_writers_of_one_rank_do_not_mix) {
                       error.text);
     }
     close_folder(first), close_folder(second);
-}
-
-int main(void) {
-    return run_tests("record");
 }

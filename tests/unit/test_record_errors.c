@@ -11,13 +11,12 @@
 
 #include "record_folder.h"
 
-FIXTURES(begin, end);
+FIXTURES(begin, remove_base);
 
 /* A descriptor table that is full after the folder was opened does not stop a run. */
 START_TEST(a_process_at_its_descriptor_limit_still_writes) {
     sl_folder *folder = open_folder(at("run"), e, true);
     const sl_evaluation evaluation = {.loss = 1, .accuracy = 0.5};
-    sl_error error = {0};
     int full[1024], count = 0;
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){1000, 1000}), 0);
     while (count < 1024 && (full[count] = open("/dev/null", O_RDONLY)) >= 0)
@@ -25,20 +24,19 @@ START_TEST(a_process_at_its_descriptor_limit_still_writes) {
     ck_assert_int_eq(errno, EMFILE);
     sl_record record = record_of(0, 1);
     for (uint64_t r = 1; r <= 3; r++) {
-        ck_assert_msg(sl_folder_metrics(folder, &record, &error) == 0, "%s", error.text);
-        ck_assert_int_eq(sl_folder_parameters(folder, 4 - r, 0, awkward, AWKWARD, 1, &error), 0);
-        ck_assert_int_eq(sl_folder_best(folder, -1, r, &evaluation, awkward, AWKWARD, &error), 0);
+        EXPECT_WELL(sl_folder_metrics(folder, &record, &error));
+        EXPECT_WELL(sl_folder_parameters(folder, 4 - r, 0, awkward, AWKWARD, 1, &error));
+        EXPECT_WELL(sl_folder_best(folder, -1, r, &evaluation, awkward, AWKWARD, &error));
     }
-    ck_assert_int_eq(sl_folder_remember(folder, 3, &evaluation, awkward, AWKWARD, &error), 0);
+    EXPECT_WELL(sl_folder_remember(folder, 3, &evaluation, awkward, AWKWARD, &error));
     uint64_t round;
-    ck_assert_msg(sl_folder_rescue(folder, -1, &round, &error) == 0, "%s", error.text);
-    ck_assert_msg(sl_folder_close(&folder, &error) == 0, "%s", error.text);
+    EXPECT_WELL(sl_folder_rescue(folder, -1, &round, &error));
+    EXPECT_WELL(sl_folder_close(&folder, &error));
     while (count > 0)
         close(full[--count]);
     size_t bytes;
     char *lines = contents(at("run/parameters.jsonl"), &bytes);
     ck_assert_int_eq(strncmp(lines, "{\"round\":1,", 11), 0);
-    free(lines);
 }
 
 START_TEST(a_file_in_the_way_is_named) {
@@ -116,22 +114,16 @@ int __wrap_rename(const char *from, const char *to) {
 }
 
 START_TEST(content_is_on_the_disk_before_its_name) {
-    sl_error error = {0};
     watched = true;
     sl_folder *folder = open_folder(at("run"), e, true);
     ck_assert_msg(is_synced(at("run")), "the name of the configuration may be lost");
-    ck_assert_int_eq(sl_folder_model(folder, -1, "", awkward, AWKWARD, &error), 0);
+    EXPECT_WELL(sl_folder_model(folder, -1, "", awkward, AWKWARD, &error));
     ck_assert_msg(is_synced(at("run")), "the name of the model may be lost");
     const sl_evaluation evaluation = {.loss = 1};
-    ck_assert_int_eq(sl_folder_best(folder, -1, 1, &evaluation, awkward, AWKWARD, &error), 0);
-    ck_assert_int_eq(sl_folder_summary(folder, &(sl_summary){.driver = "sim", .nodes = 4}, &error),
-                     0);
+    EXPECT_WELL(sl_folder_best(folder, -1, 1, &evaluation, awkward, AWKWARD, &error));
+    EXPECT_WELL(sl_folder_summary(folder, &(sl_summary){.driver = "sim", .nodes = 4}, &error));
     ck_assert_msg(is_synced(at("run")), "the name of the summary may be lost");
     ck_assert_int_ge(renamed, 4); /* configuration, two models, summary */
     close_folder(folder);
     watched = false;
-}
-
-int main(void) {
-    return run_tests("record_errors");
 }

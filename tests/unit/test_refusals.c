@@ -71,7 +71,3 @@ START_TEST(who_wants_no_lines_gets_counts) {
     sl_refusals_tick(&r, 70);
     ck_assert_uint_eq(counts[SL_REFUSED_SILENT], 2);
 }
-
-int main(void) {
-    return run_tests("refusals");
-}

@@ -77,7 +77,3 @@ START_TEST(a_request_is_short) {
     memcpy(text + SL_REQUEST_BYTES_MAX - 4, "\r\n\r\n", 4);
     ck_assert_int_eq(judge(text, "node3"), 200);
 }
-
-int main(void) {
-    return run_tests("request");
-}

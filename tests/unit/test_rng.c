@@ -88,7 +88,3 @@ START_TEST(normal_has_mean_0_and_variance_1) {
     ck_assert_double_lt(fabs(sum / DRAWS), 5 / sqrt(DRAWS));
     ck_assert_double_lt(fabs(squares / DRAWS - 1), 5 * sqrt(2.0 / DRAWS));
 }
-
-int main(void) {
-    return run_tests("rng");
-}

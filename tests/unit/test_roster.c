@@ -7,6 +7,15 @@
 
 static sl_error error;
 
+CLOSER(sl_roster);
+
+/* Closed behind the test. */
+static sl_roster *parse(const char *text) {
+    sl_roster *roster = NULL;
+    EXPECT_WELL(sl_roster_parse(&roster, text, "roster", &error));
+    return close_behind(roster, close_sl_roster);
+}
+
 START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
     static const struct {
         const char *text, *complaint;
@@ -28,31 +37,24 @@ START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
         ck_assert_msg(strstr(error.text, bad[i].complaint) != NULL, "%s", error.text);
         ck_assert_ptr_null(roster);
     }
-    ck_assert_int_eq(sl_roster_parse(&roster, "# two\n0 10.0.0.1:7000\n\n1 [::1]:7001 # here\n",
-                                     "roster", &error),
-                     0);
+    roster = parse("# two\n0 10.0.0.1:7000\n\n1 [::1]:7001 # here\n");
     ck_assert_uint_eq(sl_roster_count(roster), 2);
     ck_assert_str_eq(sl_roster_host(roster, 0), "10.0.0.1");
     ck_assert_str_eq(sl_roster_host(roster, 1), "::1");
     ck_assert_uint_eq(sl_roster_port(roster, 1), 7001);
-    sl_roster_close(&roster);
 }
 
 START_TEST(names_are_looked_up_and_unknown_ones_named) {
-    sl_roster *roster = NULL;
-    ck_assert_int_eq(sl_roster_parse(&roster, "localhost:1\n127.0.0.1:2\n", "roster", &error), 0);
-    ck_assert_msg(sl_roster_resolve(roster, 20, NULL, &error) == 0, "%s", error.text);
-    sl_roster_close(&roster);
-    ck_assert_int_eq(sl_roster_parse(&roster, "localhost:1\n127.0.0.1:1\n", "roster", &error), 0);
-    ck_assert_int_eq(sl_roster_resolve(roster, 20, NULL, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "is the address of ranks 0 and 1") != NULL, "%s", error.text);
-    sl_roster_close(&roster);
+    sl_roster *roster = parse("localhost:1\n127.0.0.1:2\n");
+    EXPECT_WELL(sl_roster_resolve(roster, 20, NULL, &error));
+    roster = parse("localhost:1\n127.0.0.1:1\n");
+    EXPECT_ERROR(sl_roster_resolve(roster, 20, NULL, &error), SL_EFILE,
+                 "is the address of ranks 0 and 1");
     const int stop = 1;
-    ck_assert_int_eq(sl_roster_parse(&roster, "no-such-host.invalid:1\n", "roster", &error), 0);
+    roster = parse("no-such-host.invalid:1\n");
     int result = sl_roster_resolve(roster, 20, &stop, &error);
     ck_assert(result == SL_ESTOPPED || result == SL_EINVAL); /* whichever is first */
     ck_assert_msg(strstr(error.text, "no-such-host.invalid") != NULL, "%s", error.text);
-    sl_roster_close(&roster);
 }
 
 enum { MANY = 99999, MANY_BYTES = 80 * MANY };
@@ -73,25 +75,17 @@ START_LOOP_TEST(a_hundred_thousand_ranks_take_few_bytes_each, 3) {
     char *text = NULL;
     size_t bytes;
     FILE *out = open_memstream(&text, &bytes);
-    sl_roster *roster = NULL;
     write_many(out, formats[_i]);
     fclose(out);
     const size_t before = bytes_in_use();
-    ck_assert_msg(sl_roster_parse(&roster, text, "roster", &error) == 0, "%s", error.text);
+    const sl_roster *roster = parse(text);
     ck_assert_uint_le(bytes_in_use() - before, MANY_BYTES + (_i == 2 ? 40 * MANY : 0));
     ck_assert_uint_eq(sl_roster_count(roster), MANY);
     free(text);
-    sl_roster_close(&roster);
 }
 
 #define FIFTEEN "000000000000000"
 #define PIN(digit) "sha256:" FIFTEEN FIFTEEN FIFTEEN FIFTEEN "000" digit
-
-static sl_roster *parse(const char *text) {
-    sl_roster *roster = NULL;
-    ck_assert_msg(sl_roster_parse(&roster, text, "roster", &error) == 0, "%s", error.text);
-    return roster;
-}
 
 START_TEST(what_a_roster_changes_is_said) {
     static const char before[] = "a:1 " PIN("1") "\nb:1 " PIN("2") "\nc:1 " PIN("3") "\n";
@@ -112,29 +106,21 @@ START_TEST(what_a_roster_changes_is_said) {
     for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
         char said[256];
         sl_roster *now = parse(changes[i].now);
-        ck_assert_int_eq(sl_roster_check_change(now, was, &error), 0);
+        EXPECT_WELL(sl_roster_check_change(now, was, &error));
         sl_roster_tell_change(now, was, said, sizeof said);
         ck_assert_str_eq(said, changes[i].said);
-        sl_roster_close(&now);
     }
     sl_roster *moved = parse("a:1 " PIN("1") "\nc:1 " PIN("3") "\n");
     ck_assert_int_eq(sl_roster_check_change(moved, was, &error), SL_EFILE);
     ck_assert_msg(strstr(error.text, "roster:2: rank 1 has the certificate that was rank 2's"),
                   "%s", error.text);
-    sl_roster_close(&moved);
-    sl_roster_close(&was);
 }
 
 START_TEST(revoked_stands_for_a_certificate_only) {
     sl_roster *roster = parse("a:1 revoked\nb:1 " PIN("2") "\n");
-    ck_assert_int_eq(sl_roster_check_fingerprints(roster, &error), 0);
+    EXPECT_WELL(sl_roster_check_fingerprints(roster, &error));
     ck_assert(sl_roster_revokes(roster, 0) && !sl_roster_revokes(roster, 1));
-    ck_assert_int_eq(sl_roster_check_unrevoked(roster, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, "roster:1: rank 0 is revoked") != NULL, "%s", error.text);
-    sl_roster_close(&roster);
+    EXPECT_ERROR(sl_roster_check_unrevoked(roster, &error), SL_EFILE,
+                 "roster:1: rank 0 is revoked");
     ck_assert_int_eq(sl_roster_parse(&roster, "a:1 revokes\n", "roster", &error), SL_EFILE);
-}
-
-int main(void) {
-    return run_tests("roster");
 }

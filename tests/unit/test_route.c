@@ -67,7 +67,3 @@ START_TEST(no_place_is_inner_in_both_trees) {
         }
     }
 }
-
-int main(void) {
-    return run_tests("route");
-}

@@ -9,21 +9,9 @@ static void count_requests(void *context, const sl_log_entry *entry) {
     requests += entry->kind == SL_LOG_REQUEST;
 }
 
-static void send_data(peer *p, uint64_t exchange) {
-    const float values[D] = {0};
-    peer_send_frame(p, SL_FRAME_DATA, exchange, values, sizeof values);
-}
-
 static void ask_to_leave(peer *p, uint64_t round) {
-    uint8_t header[SL_FRAME_HEADER_BYTES];
-    sl_frame_encode(&(sl_frame){.type = SL_FRAME_CHECKPOINT,
-                                .view = 1,
-                                .exchange = round,
-                                .step = SL_CUT_LEAVE,
-                                .credit = data_come + credit,
-                                .received = frames_come},
-                    header);
-    peer_send(p, header, sizeof header);
+    peer_send_as(
+        p, (sl_frame){.type = SL_FRAME_CHECKPOINT, .exchange = round, .step = SL_CUT_LEAVE}, NULL);
 }
 
 static void leave_after_the_first_round(peer *p) {
@@ -31,7 +19,7 @@ static void leave_after_the_first_round(peer *p) {
     peer_take_data(p, 1);
     const size_t before = p->frames;
     ask_to_leave(p, 1);
-    send_data(p, 1);
+    peer_send_value(p, 1, 0);
     ck_assert(poll_until(p, NULL, before + 1)); /* its BYE: it has left */
 }
 

@@ -28,8 +28,6 @@ static void count_up(uint8_t *bytes, size_t count) {
         bytes[i] = (uint8_t)i;
 }
 
-FIXTURES(NULL, close_kept);
-
 /* By Python's hmac and hashlib. */
 START_TEST(derived_secrets_are_hkdf) {
     uint8_t secret[SL_SECRET_BYTES], out[32];
@@ -157,7 +155,8 @@ START_TEST(a_greeting_comes_back) {
     }
 }
 
-/* Nothing but what its maker said passes, of its side, and in its run. */
+/* Nothing but what its maker said passes, of its side, and in its run; fuzz_greeting.c alters any
+ * bit. */
 static void try_proof(const sl_credentials *maker, const sl_credentials *checker) {
     uint8_t greeting[SL_GREETING_BYTES], challenge[SL_CHALLENGE_BYTES];
     uint8_t proof[SL_PROOF_BYTES_MAX];
@@ -173,14 +172,10 @@ static void try_proof(const sl_credentials *maker, const sl_credentials *checker
         ck_assert(sl_proof_check(&exchange, checker, dials, &demand, proof, bytes, why));
         ck_assert(!sl_proof_check(&exchange, checker, !dials, &demand, proof, bytes, why));
         ck_assert(!sl_proof_check(&other, checker, dials, &demand, proof, bytes, why));
-        for (size_t less = 0; less < bytes; less++)
-            ck_assert(!sl_proof_check(&exchange, checker, dials, &demand, proof, less, why));
-        for (size_t bit = 0; bit < 8 * bytes; bit += bit < 512 ? 1 : 61) {
-            proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
-            ck_assert_msg(!sl_proof_check(&exchange, checker, dials, &demand, proof, bytes, why),
-                          "bit %zu", bit);
-            proof[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        }
+        ck_assert(!sl_proof_check(&exchange, checker, dials, &demand, proof, bytes - 1, why));
+        proof[bytes - 1] ^= 1;
+        ck_assert(!sl_proof_check(&exchange, checker, dials, &demand, proof, bytes, why));
+        proof[bytes - 1] ^= 1;
         greeting[30] ^= 1;
         ck_assert(!sl_proof_check(&exchange, checker, dials, &demand, proof, bytes, why));
         greeting[30] ^= 1;
@@ -286,33 +281,36 @@ START_TEST(a_renewed_key_does_not_open_frames_of_the_old_one) {
 
 /* ---- handshakes ---- */
 
-static const size_t unaltered = SIZE_MAX;
-
 typedef struct both {
     sl_handshake *client, *server;
     char why[2][SL_HANDSHAKE_WHY_MAX];
 } both;
 
-static both open_both(const sl_credentials *client, const sl_credentials *server,
-                      const sl_passage *theirs, const uint8_t *pinned_by_client,
-                      const uint8_t *pinned_by_server) {
+static both b; /* of most tests */
+
+static void close_both(void) {
+    sl_handshake_close(&b.client);
+    sl_handshake_close(&b.server);
+}
+
+/* Each shows what it has, and pins what it wants; the server expects this passage. */
+static bool meet(const sl_credentials *client, const sl_credentials *server,
+                 const sl_passage *theirs, const uint8_t *pinned_by_client,
+                 const uint8_t *pinned_by_server) {
     const sl_demand by_client = {.pinned = pinned_by_client},
                     by_server = {.pinned = pinned_by_server};
-    both b;
+    close_both();
     ck_assert_int_eq(sl_handshake_open(&b.client, client, &passage, true, &by_client, NULL), 0);
     ck_assert_int_eq(sl_handshake_open(&b.server, server, theirs, false, &by_server, NULL), 0);
-    return b;
+    return handshakes_meet(b.client, b.server, b.why);
 }
 
-static void close_both(both *b) {
-    sl_handshake_close(&b->client);
-    sl_handshake_close(&b->server);
-}
+FIXTURES(NULL, close_both);
 
-static void check_keys(const both *b, uint8_t use, bool equal) {
+static void check_keys(uint8_t use, bool equal) {
     uint8_t sends[2][SL_SEAL_KEY_BYTES], takes[2][SL_SEAL_KEY_BYTES];
-    ck_assert(sl_handshake_keys(b->client, 1, sends[0], takes[0]));
-    ck_assert(sl_handshake_keys(b->server, use, sends[1], takes[1]));
+    ck_assert(sl_handshake_keys(b.client, 1, sends[0], takes[0]));
+    ck_assert(sl_handshake_keys(b.server, use, sends[1], takes[1]));
     ck_assert_int_eq(memcmp(sends[0], takes[1], SL_SEAL_KEY_BYTES) == 0, equal);
     ck_assert_int_eq(memcmp(sends[1], takes[0], SL_SEAL_KEY_BYTES) == 0, equal);
     ck_assert_mem_ne(sends[0], takes[0], SL_SEAL_KEY_BYTES);
@@ -320,47 +318,23 @@ static void check_keys(const both *b, uint8_t use, bool equal) {
 
 START_TEST(who_has_the_run_key_agrees_on_keys) {
     sl_credentials *key = keep(make_run_key()), *other = keep(make_run_key());
-    both b = open_both(key, key, &passage, NULL, NULL);
-    ck_assert_msg(handshakes_meet(b.client, b.server, unaltered, b.why), "%s; %s", b.why[0],
-                  b.why[1]);
-    check_keys(&b, 1, true);
-    check_keys(&b, 2, false); /* one seals, the other does not */
-    close_both(&b);
-    b = open_both(key, other, &passage, NULL, NULL);
-    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
-    close_both(&b);
-}
-
-START_TEST(a_run_key_proves_one_passage_only) {
-    sl_credentials *key = keep(make_run_key());
-    const sl_passage others[] = {{passage.run_id + 1, 3, 1, passage.incarnation},
-                                 {passage.run_id, 2, 1, passage.incarnation},
-                                 {passage.run_id, 3, 0, passage.incarnation},
-                                 {passage.run_id, 3, 1, passage.incarnation + 1}};
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        both b = open_both(key, key, &others[i], NULL, NULL);
-        ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
-        close_both(&b);
-    }
+    ck_assert_msg(meet(key, key, &passage, NULL, NULL), "%s; %s", b.why[0], b.why[1]);
+    check_keys(1, true);
+    check_keys(2, false); /* one seals, the other does not */
+    ck_assert(!meet(key, other, &passage, NULL, NULL));
 }
 
 START_TEST(pinned_certificates_agree_and_others_are_named) {
     sl_credentials *a = keep(make_node()), *c = keep(make_node()), *stranger = keep(make_node());
-    both b = open_both(a, c, &passage, c->fingerprint, a->fingerprint);
-    ck_assert_msg(handshakes_meet(b.client, b.server, unaltered, b.why), "%s; %s", b.why[0],
+    ck_assert_msg(meet(a, c, &passage, c->fingerprint, a->fingerprint), "%s; %s", b.why[0],
                   b.why[1]);
-    check_keys(&b, 1, true);
-    close_both(&b);
+    check_keys(1, true);
     char text[SL_FINGERPRINT_TEXT_MAX];
     sl_fingerprint_print(stranger->fingerprint, text);
-    b = open_both(stranger, c, &passage, c->fingerprint, a->fingerprint);
-    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!meet(stranger, c, &passage, c->fingerprint, a->fingerprint));
     ck_assert_msg(strstr(b.why[1], text) != NULL, "%s", b.why[1]);
-    close_both(&b);
-    b = open_both(a, stranger, &passage, c->fingerprint, a->fingerprint);
-    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!meet(a, stranger, &passage, c->fingerprint, a->fingerprint));
     ck_assert_msg(strstr(b.why[0], text) != NULL, "%s", b.why[0]);
-    close_both(&b);
 }
 
 static void check_dates(int first_day, int last_day, const char *what) {
@@ -370,10 +344,8 @@ static void check_dates(int first_day, int last_day, const char *what) {
     ck_assert_int_gt(X509_sign(a->certificate, a->key, NULL), 0);
     ck_assert(sl_fingerprint_find(a->certificate, a->fingerprint));
     ck_assert_int_eq(SSL_CTX_use_certificate(a->tls, a->certificate), 1);
-    both b = open_both(a, a, &passage, a->fingerprint, a->fingerprint);
-    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
+    ck_assert(!meet(a, a, &passage, a->fingerprint, a->fingerprint));
     ck_assert(strstr(b.why[0], what) && strstr(b.why[0], ", and this host's clock says 20"));
-    close_both(&b);
 }
 
 /* Its dates or this clock are wrong, nobody knows which: both are told. */
@@ -387,46 +359,18 @@ START_TEST(an_older_tls_is_refused) {
     sl_credentials *a = keep(make_node()), *c = keep(make_node());
     SSL_CTX_set_min_proto_version(a->tls, TLS1_2_VERSION);
     SSL_CTX_set_max_proto_version(a->tls, TLS1_2_VERSION);
-    both b = open_both(a, c, &passage, c->fingerprint, a->fingerprint);
-    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
-    close_both(&b);
+    ck_assert(!meet(a, c, &passage, c->fingerprint, a->fingerprint));
 }
 
 START_TEST(certificates_of_another_passage_have_other_keys) {
     sl_credentials *a = keep(make_node()), *c = keep(make_node());
     const sl_passage other = {passage.run_id, 3, 1, passage.incarnation + 1};
-    both b = open_both(a, c, &other, c->fingerprint, a->fingerprint);
-    ck_assert(handshakes_meet(b.client, b.server, unaltered, b.why));
-    check_keys(&b, 1, false);
-    close_both(&b);
+    ck_assert(meet(a, c, &other, c->fingerprint, a->fingerprint));
+    check_keys(1, false);
 }
 
 START_TEST(a_key_and_a_certificate_do_not_meet) {
     sl_credentials *key = keep(make_run_key()), *node = keep(make_node());
-    both b = open_both(key, node, &passage, NULL, node->fingerprint);
-    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
-    close_both(&b);
-    b = open_both(node, key, &passage, node->fingerprint, NULL);
-    ck_assert(!handshakes_meet(b.client, b.server, unaltered, b.why));
-    close_both(&b);
-}
-
-/* Of the bytes under way, whichever is altered: no two sides agree. The header of a record has
- * bytes that TLS does not look at, the legacy version; the keys then are right, and nothing came of
- * it. */
-START_TEST(an_altered_handshake_agrees_on_nothing_else) {
-    sl_credentials *credentials[2] = {keep(make_run_key()), keep(make_node())};
-    for (int kind = 0; kind < 2; kind++) {
-        const sl_credentials *c = credentials[kind];
-        for (size_t at = 0; at < 1200; at += kind == 0 ? 1 : 7) {
-            both b = open_both(c, c, &passage, c->fingerprint, c->fingerprint);
-            if (handshakes_meet(b.client, b.server, at, b.why))
-                check_keys(&b, 1, true);
-            close_both(&b);
-        }
-    }
-}
-
-int main(void) {
-    return run_tests("secure");
+    ck_assert(!meet(key, node, &passage, NULL, node->fingerprint));
+    ck_assert(!meet(node, key, &passage, node->fingerprint, NULL));
 }

@@ -2,7 +2,6 @@
  * simulated, and with agents. */
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <sys/wait.h>
 
 #include "descent.h"
 #include "sessions.h"
@@ -14,8 +13,7 @@ static const char ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"},
 /* What the peers' functions work with. */
 typedef struct scene {
     const char *experiment;
-    float x[N][D], average[N][D];
-    double distance[N];
+    float x[N][D];
 } scene;
 static scene *world, *other;
 
@@ -32,39 +30,10 @@ static void teardown(void) {
     free(other);
 }
 
-static int train(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    float *x = w->x[o->rank];
-    sl_session *s;
-    descent_fill(x, D, o->rank);
-    int result = peer_start(&s, w->experiment, D, x, o, e);
-    for (int k = 0; k < 3 && result == 0; k++) {
-        descent_step(x, x, D, o->rank);
-        result = sl_session_mix(s, x, e);
-    }
-    THEN(result, sl_session_average(s, x, w->average[o->rank], &w->distance[o->rank], e));
-    return end_session(s, result, e);
-}
-
-/* ---- averages; tests/parity/test_session.py has what rounds leave ---- */
+/* ---- averages; tests/parity/test_session.py has what rounds leave, and
+ * tests/python/test_arrays.py what averages are ---- */
 
 FIXTURES(setup, teardown);
-
-START_TEST(an_average_is_the_mean_of_all_with_the_same_bits) {
-    run_simulated(ring, N, train, world);
-    double square = 0;
-    for (int r = 0; r < N; r++)
-        ck_assert_mem_eq(world->average[r], world->average[0], sizeof world->average[0]);
-    for (int i = 0; i < D; i++) {
-        double mean = 0;
-        for (int r = 0; r < N; r++)
-            mean += world->x[r][i] / N;
-        ck_assert_double_eq_tol(world->average[0][i], mean, 1e-6);
-        for (int r = 0; r < N; r++)
-            square += pow(world->x[r][i] - mean, 2);
-    }
-    ck_assert_double_eq_tol(world->distance[2], sqrt(square / N), 1e-4);
-}
 
 /* Ranks below 3 wait for rank 3's rounds, which move their models. */
 static int average_and_wait(void *context, const sl_session_options *o, sl_error *e) {
@@ -158,100 +127,7 @@ START_TEST(an_offer_goes_on) {
     ck_assert_mem_eq(other->x, world->x, sizeof world->x);
 }
 
-/* ---- join ---- */
-
-static char heard[4096];
-static void hear(void *context, const char *text) {
-    strncat(heard, text, sizeof heard - strlen(heard) - 2);
-    strcat(heard, "\n");
-}
-
-static void refuse(const char *experiment, const char *expected) {
-    sl_session *s = NULL;
-    options.roster = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
-    options.rank = 0;
-    expect_refused(sl_session_join(&s, experiment, D, &options, &error), expected, &error);
-    ck_assert_ptr_null(s);
-}
-
-#define WITH(keys) "{" keys ", \"topology\": {\"nodes\": 4, \"family\": \"ring\"}}"
-
-START_TEST(join_refuses) {
-    refuse(WITH("\"optimizer\": {\"momentum\": 0.9}"), "optimizer.momentum: 0.9");
-    refuse(WITH("\"optimizer\": {\"weight_decay\": 0.1}"), "optimizer.weight_decay: 0.1");
-    refuse(WITH("\"device\": \"auto\""), "device: \"auto\"");
-    refuse(WITH("\"algorithm\": \"no-sgd\""), "no-sgd");
-    refuse("{\"topology\": {\"nodes\": 1", "experiment");
-    options.overlap = 1;
-    refuse(WITH("\"algorithm\": \"choco-sgd\""), "options.overlap");
-    options.overlap = 0;
-    options.nodes = 5;
-    refuse(ring, "5 peers");
-    options.nodes = -1;
-    sl_session_tensor tensors[] = {{"a", (const uint64_t[]){2, 3}, 2}, {"b", NULL, 0}};
-    options.tensors = tensors;
-    options.tensor_count = 2;
-    refuse(ring, "hold 7 numbers");
-    tensors[0].shape = (const uint64_t[]){2, 0};
-    refuse(ring, "axis of length 0");
-    tensors[0].axes = 17;
-    refuse(ring, "axes: 17");
-}
-
-START_TEST(join_warns_of_what_has_no_effect) {
-    sl_session *s;
-    options.log = hear;
-    options.rank = 0;
-    options.roster = "127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,127.0.0.1:7004";
-    int result = sl_session_join(
-        &s,
-        WITH("\"model\": \"softmax\", \"data\": {\"name\": \"mnist\", \"batch\": 9}, "
-             "\"optimizer\": {\"learning_rate\": 3}, \"rounds\": 7"),
-        D, &options, &error);
-    ck_assert_msg(result == 0, "%s", error.text);
-    ck_assert_str_eq(heard, "warning: optimizer.learning_rate has no effect in a session\n"
-                            "warning: model.name has no effect in a session\n"
-                            "warning: data.name has no effect in a session\n"
-                            "warning: data.batch has no effect in a session\n"
-                            "no weights are named: \"lazy-metropolis\", for larger stable steps\n");
-    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
-    ck_assert_ptr_null(s);
-    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
-}
-
-/* ---- calls ---- */
-
-static bool refuses(int result, const char *text, const sl_error *e) {
-    return result == SL_EINVAL && strstr(e->text, text) != NULL;
-}
-
-static void *mix_elsewhere(void *session) {
-    float x[D];
-    sl_error e;
-    expect_refused(sl_session_mix(session, x, &e), "another thread", &e);
-    return NULL;
-}
-
-/* Check's own lock may be held by a thread that the child does not have: nothing of Check here. */
-static bool child_is_refused(sl_session *s, float *x) {
-    sl_session_report report = {.size = sizeof report};
-    sl_error e = {0};
-    bool refused = refuses(sl_session_mix(s, x, &e), "forked", &e);
-    refused &= refuses(sl_session_begin(s, x, &e), "forked", &e);
-    refused &= refuses(sl_session_average(s, x, NULL, NULL, &e), "forked", &e);
-    refused &= refuses(sl_session_status(s, &report, &e), "forked", &e);
-    refused &= sl_session_ready(s) == 0 && sl_session_fd(s) == -1;
-    refused &= refuses(sl_session_leave(&s, &e), "forked", &e);
-    return refused && s == NULL;
-}
-
-static void check_child(sl_session *s, float *x) {
-    pid_t child = fork();
-    if (child == 0)
-        _exit(child_is_refused(s, x) ? 0 : 1);
-    int status;
-    ck_assert(waitpid(child, &status, 0) == child && status == 0);
-}
+/* ---- calls; tests/python/test_ends.py has those of other threads, and of forked children ---- */
 
 static int misuse(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
@@ -272,12 +148,7 @@ static int misuse(void *context, const sl_session_options *o, sl_error *e) {
     expect_refused(sl_session_mix(s, x, e), "mix: a round is under way since begin", e);
     expect_refused(sl_session_average(s, x, NULL, NULL, e), "average: a round is under way", e);
     expect_refused(sl_session_leave(&s, e), "leave: a round is under way", e);
-    pthread_t thread;
-    pthread_create(&thread, NULL, mix_elsewhere, s);
-    pthread_join(thread, NULL);
     ck_assert_int_eq(sl_session_end(s, x, e), 0);
-    if (o->simulation == NULL && o->rank == 0)
-        check_child(s, x);
     return sl_session_leave(&s, e);
 }
 
@@ -296,7 +167,7 @@ static int begin_untold(void *context, const sl_session_options *o, sl_error *e)
 }
 
 START_TEST(begin_wants_overlap) {
-    ck_assert_int_eq(sl_simulate(ring, N, begin_untold, world, &options, &error), 0);
+    EXPECT_WELL(sl_simulate(ring, N, begin_untold, world, &options, &error));
 }
 
 /* ---- status ---- */
@@ -360,13 +231,13 @@ START_TEST(status_says_who_has_not_come) {
     ck_assert_int_eq(sem_wait(&joined), 0);
     for (int i = 0; i < 1000 && strstr(r.waits_for, "agents") == NULL; i++) {
         usleep(20000);
-        ck_assert_int_eq(sl_session_status(alone, &r, &error), 0);
+        EXPECT_WELL(sl_session_status(alone, &r, &error));
     }
     ck_assert_str_eq(r.waits_for, "agents to come up: 1, 3");
     ck_assert_uint_eq(sl_session_edges(alone, edges, 3), 2);
     ck_assert(edges[0].awaited && !edges[0].connected && edges[1].awaited);
     char said[SL_SESSION_SAID_MAX];
-    ck_assert_int_eq(sl_session_reload(alone, said, &error), 0);
+    EXPECT_WELL(sl_session_reload(alone, said, &error));
     ck_assert_str_eq(said, "the roster is as before");
     sl_session_stop(alone);
     pthread_join(threads[0].thread, NULL);
@@ -375,8 +246,4 @@ START_TEST(status_says_who_has_not_come) {
 
 START_TEST(status_tells_round_edges_and_bytes) {
     run_both(ring, N, look, world);
-}
-
-int main(void) {
-    return run_tests("session");
 }

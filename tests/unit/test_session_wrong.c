@@ -47,14 +47,14 @@ START_TEST(calls_without_a_session_are_refused) {
     ck_assert_int_eq(sl_session_fd(NULL), -1);
     sl_session_stop(NULL);
     sl_session_abort(&s, "nothing");
-    ck_assert_int_eq(sl_session_leave(&s, &error), 0);
+    EXPECT_WELL(sl_session_leave(&s, &error));
 }
 
 /* ---- values that cannot be ---- */
 
-static void refuse(uint64_t dimension, const char *text) {
+static void refuse(const char *experiment, uint64_t dimension, const char *text) {
     sl_session *s = NULL;
-    expect(sl_session_join(&s, ring, dimension, &options, &error), text);
+    expect(sl_session_join(&s, experiment, dimension, &options, &error), text);
     ck_assert_ptr_null(s);
 }
 
@@ -64,8 +64,23 @@ static void refuse(uint64_t dimension, const char *text) {
         setup();                                                                                   \
         be_one_of_places();                                                                        \
         change;                                                                                    \
-        refuse(D, text);                                                                           \
+        refuse(ring, D, text);                                                                     \
     } while (0)
+
+static void set(const char *text) {
+    static const char *override;
+    override = text;
+    set_options(&override, 1);
+}
+
+/* The first one of two. */
+static void set_tensors(const uint64_t *shape, uint64_t axes) {
+    static sl_session_tensor tensors[2];
+    tensors[0] = (sl_session_tensor){"a", shape, axes};
+    tensors[1] = (sl_session_tensor){"b", NULL, 0};
+    options.tensors = tensors;
+    options.tensor_count = 2;
+}
 
 static const char *long_text(void) {
     static char text[5001];
@@ -91,10 +106,20 @@ START_TEST(join_refuses_values_that_cannot_be) {
     REFUSE(options.key = long_text(), "options.key: has 5000 bytes; allowed are 1 to ");
     REFUSE(options.tensor_count = 1, "options.tensors: is NULL");
     REFUSE(options.borrow = 1, "options.borrow: is for begin and end, and options.overlap is 0");
+    REFUSE(options.nodes = 5, "5 peers");
+    REFUSE(set_tensors((const uint64_t[]){2, 3}, 2), "hold 7 numbers");
+    REFUSE(set_tensors((const uint64_t[]){2, 0}, 2), "axis of length 0");
+    REFUSE(set_tensors((const uint64_t[]){2, 0}, 17), "axes: 17");
+    REFUSE(set("optimizer.momentum=0.9"), "optimizer.momentum: 0.9");
+    REFUSE(set("optimizer.weight_decay=0.1"), "optimizer.weight_decay: 0.1");
+    REFUSE(set("device=auto"), "device: \"auto\"");
+    REFUSE(set("algorithm=no-sgd"), "no-sgd");
+    REFUSE((set("algorithm=choco-sgd"), options.overlap = 1), "options.overlap");
     setup();
     be_one_of_places();
-    refuse(0, "dimension: 0 is not allowed; it must be from 1 to");
-    refuse(UINT64_MAX, "dimension: 18446744073709551615 is not allowed");
+    refuse("{\"topology\": {\"nodes\": 1", D, "experiment");
+    refuse(ring, 0, "dimension: 0 is not allowed; it must be from 1 to");
+    refuse(ring, UINT64_MAX, "dimension: 18446744073709551615 is not allowed");
     expect(sl_session_join(NULL, ring, D, &options, &error), "join");
 }
 
@@ -117,7 +142,7 @@ START_TEST(status_wants_the_size_of_its_report) {
     sl_session *s;
     sl_session_report report = {.size = 0};
     be_one_of_places();
-    ck_assert_int_eq(sl_session_join(&s, ring, D, &options, &error), 0);
+    EXPECT_WELL(sl_session_join(&s, ring, D, &options, &error));
     expect(sl_session_status(s, &report, &error), "size: 0");
     expect(sl_session_status(s, NULL, &error), "status: out is NULL");
     sl_session_abort(&s, NULL);
@@ -132,29 +157,9 @@ static int give_nan(sl_session *s, float *x, sl_error *e) {
     return sl_session_mix(s, x, e);
 }
 
-static int change_x(sl_session *s, float *x, sl_error *e) {
-    int result = sl_session_begin(s, x, e);
-    x[7]++;
-    return THEN(result, sl_session_end(s, x, e));
-}
-
-static int average(sl_session *s, float *x, sl_error *e) {
-    return sl_session_average(s, x, NULL, NULL, e);
-}
-
 static int stop(sl_session *s, float *x, sl_error *e) {
     sl_session_stop(s);
-    return average(s, x, e);
-}
-
-static _Thread_local int interrupted;
-static int interrupt(void *context) {
-    return interrupted;
-}
-
-static int wait_long(sl_session *s, float *x, sl_error *e) {
-    interrupted = 1;
-    return average(s, x, e);
+    return sl_session_average(s, x, NULL, NULL, e);
 }
 
 static int never_call(sl_session *s, float *x, sl_error *e) {
@@ -166,11 +171,11 @@ static int never_call(sl_session *s, float *x, sl_error *e) {
     return sl_session_mix(s, x, e);
 }
 
+/* Of changes to what is borrowed, interrupts and time-outs tests/python/ has more. */
 static const struct fault {
     call *call;
-    const char *set; /* NULL: nothing */
     double deadline_s;
-    bool borrows, first;             /* in its first round, before start */
+    bool first;                      /* in its first round, before start */
     bool simulated;                  /* too */
     int code;                        /* of rank 2; the others' is SL_EPEER */
     const char *own, *others, *edge; /* edge: said by one of all, at least */
@@ -181,13 +186,8 @@ static const struct fault {
     {give_nan, .first = true, .simulated = true, .code = SL_EDIVERGED,
      .own = "node 2, round 1: x is nan at element 500 of b [1000]",
      .others = "node 2, round 1: x is nan"},
-    {change_x, .borrows = true, .simulated = true, .code = SL_EINVAL,
-     .own = "node 2, round 3: a [1000] was changed between begin and end", .others = ""},
     {stop, .simulated = true, .code = SL_ESTOPPED, .own = "node 2, round 3: stopped on request",
      .others = "stopped on request"},
-    {wait_long, .code = SL_ESTOPPED, .own = "interrupted", .others = "interrupted"},
-    {never_call, .set = "transport.round_timeout_s=1", .code = SL_EPEER,
-     .own = "has not come in time", .others = "has not come in time", .edge = "edge 2->"},
     {never_call, .deadline_s = 2, .code = SL_EPEER, .own = "longer than options.deadline_s (2 s)",
      .others = "longer than options.deadline_s (2 s)", .edge = "edge 2->"},
 };
@@ -215,10 +215,7 @@ START_LOOP_TEST(faults_are_named_to_all, sizeof faults / sizeof *faults) {
     bool named = f.edge == NULL;
     options.tensors = tensors;
     options.tensor_count = 3;
-    options.overlap = options.borrow = f.borrows;
-    options.waiting = interrupt;
     options.deadline_s = f.deadline_s;
-    set_options(&f.set, f.set != NULL);
     run_agents(threads, N, run_to_fault, &f, &options);
     for (int i = 0; i < N; i++) {
         expect_text(threads[i].result, i == 2 ? f.code : SL_EPEER, i == 2 ? f.own : f.others,
@@ -244,12 +241,8 @@ START_TEST(a_start_has_its_deadline_too) {
     options.deadline_s = 1;
     options.rank = 0;
     options.roster = roster;
-    ck_assert_int_eq(meet_nobody(NULL, &options, &error), SL_EPEER);
-    ck_assert_msg(strstr(error.text, "(1 s), for agents to come up: 1, 3") != NULL ||
-                      strstr(error.text, "(1 s), for its start: rank 0 of 4") != NULL,
+    EXPECT_ERROR(meet_nobody(NULL, &options, &error), SL_EPEER, "(1 s), for ");
+    ck_assert_msg(strstr(error.text, "agents to come up: 1, 3") != NULL ||
+                      strstr(error.text, "its start: rank 0 of 4") != NULL,
                   "%s", error.text);
-}
-
-int main(void) {
-    return run_tests("session wrong");
 }

@@ -74,7 +74,3 @@ START_LOOP_TEST(texts_are_as_listed, sizeof texts / sizeof *texts) {
     statistic_text(text, &s, t->kind, t->style, t->all);
     ck_assert_str_eq(text, t->expected);
 }
-
-int main(void) {
-    return run_tests("statistic");
-}

@@ -19,7 +19,7 @@ static sl_stream open_one(void) {
 static sl_stream s; /* of most tests */
 
 static void setup(void) {
-    ck_assert_int_eq(sl_copies_open(&copies, 2 * WINDOW, PART_BYTES, &error), 0);
+    EXPECT_WELL(sl_copies_open(&copies, 2 * WINDOW, PART_BYTES, &error));
     s = open_one();
 }
 
@@ -102,8 +102,4 @@ START_TEST(a_neighbour_that_has_left_and_is_there_hears_more) {
     ck_assert(sl_neighbour_send(&n, (sl_frame){.type = SL_FRAME_BYE}, NULL, false));
     ck_assert_uint_eq(n.stream.numbered.frames, 1);
     sl_stream_close(&n.stream);
-}
-
-int main(void) {
-    return run_tests("stream");
 }

@@ -1,8 +1,7 @@
 /* test_synthetic.c - models of others, by their sizes: against what is published of them; and the
  * task made of such a table. */
-#include "harness.h"
 #include "learner/layer_table.h"
-#include "starling/learner.h"
+#include "learners.h"
 
 static sl_error error;
 
@@ -26,7 +25,7 @@ static const struct {
 
 START_LOOP_TEST(tables_have_the_published_sizes, sizeof published / sizeof *published) {
     sl_layer_table t;
-    ck_assert_int_eq(sl_layer_table_open(&t, published[_i].kind, &error), 0);
+    EXPECT_WELL(sl_layer_table_open(&t, published[_i].kind, &error));
     ck_assert_uint_eq(t.dimension, published[_i].dimension);
     ck_assert_uint_eq(t.count, published[_i].tensors);
     ck_assert_double_eq_tol(1e-9 * t.products, published[_i].products, 0.0006);
@@ -42,32 +41,23 @@ START_LOOP_TEST(tables_have_the_published_sizes, sizeof published / sizeof *publ
     sl_layer_table_close(&t);
 }
 
-static sl_learner *open_learner(double gflops) {
+static sl_learner *learner_at(double gflops) {
     sl_learner_settings settings = {
         .model = {.kind = SL_MODEL_SYNTHETIC, .table = SL_LAYER_TABLE_RESNET18, .gflops = gflops},
         .data = {.batch = 32, .train_samples = 1000},
         .nodes = 2,
         .seed = 5,
         .epochs = 3};
-    sl_learner *learner = NULL;
-    ck_assert_msg(sl_learner_open(&learner, &settings, &error) == 0, "%s", error.text);
-    return learner;
+    return open_learner(&settings);
 }
 
 START_TEST(times_follow_from_operations_and_speed) {
-    sl_learner *learner = open_learner(2000);
+    sl_learner *learner = learner_at(2000);
     const double operations = 6.0 * 1814073344 * 32;
     ck_assert_double_eq(sl_learner_operations(learner), operations);
     ck_assert_double_eq_tol(sl_learner_gradient_seconds(learner), operations / 2e12, 1e-12);
     ck_assert_double_eq(sl_learner_task(learner).gradient_seconds,
                         sl_learner_gradient_seconds(learner));
     ck_assert_uint_eq(sl_learner_rounds(learner), 47); /* 3 * 1000 / 64 = 46.9 */
-    sl_learner_close(&learner);
-    learner = open_learner(0);
-    ck_assert_double_eq(sl_learner_gradient_seconds(learner), 0);
-    sl_learner_close(&learner);
-}
-
-int main(void) {
-    return run_tests("synthetic");
+    ck_assert_double_eq(sl_learner_gradient_seconds(learner_at(0)), 0);
 }

@@ -2,7 +2,6 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
-#include "harness.h"
 #include "learner/data/data.h"
 #include "learner/quadratic.h"
 #include "starling/experiment.h"
@@ -11,21 +10,17 @@
 #include "starling/suggest.h"
 #include "starling/text.h"
 #include "starling/topology.h"
+#include "temporary.h"
 
 #define LIMIT ((size_t)1 << 20)
 #define MARK "\xEF\xBB\xBF"
 
-static char path[] = "/tmp/starling-text-XXXXXX";
+static const char *path;
 static sl_error error;
 
 static void setup(void) {
-    strcpy(path + strlen(path) - 6, "XXXXXX");
-    close(mkstemp(path));
-    error = (sl_error){0};
-}
-
-static void teardown(void) {
-    unlink(path);
+    make_base();
+    path = at("text");
 }
 
 static void write_bytes(const void *bytes, size_t size) {
@@ -60,14 +55,14 @@ static const struct {
     {"", ""},
 };
 
-FIXTURES(setup, teardown);
+FIXTURES(setup, remove_base);
 
 START_LOOP_TEST(marks_and_line_ends_are_gone, sizeof texts / sizeof *texts) {
     const char *written = texts[_i].written;
     for (int packed = 0; packed < 2; packed++) {
         char *text;
         (packed ? write_packed : write_bytes)(written, strlen(written));
-        ck_assert_msg(sl_text_read(&text, path, LIMIT, &error) == 0, "%s", error.text);
+        EXPECT_WELL(sl_text_read(&text, path, LIMIT, &error));
         ck_assert_str_eq(text, texts[_i].read);
         free(text);
     }
@@ -97,8 +92,7 @@ static const struct {
 START_LOOP_TEST(what_is_no_plain_text_is_named, sizeof refused / sizeof *refused) {
     char *text;
     write_bytes(refused[_i].bytes, refused[_i].size);
-    ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
-    ck_assert_msg(strstr(error.text, refused[_i].said) != NULL, "%s", error.text);
+    EXPECT_ERROR(sl_text_read(&text, path, LIMIT, &error), SL_EFILE, refused[_i].said);
     ck_assert_ptr_nonnull(strstr(error.text, path));
 }
 
@@ -107,8 +101,7 @@ START_TEST(an_archive_within_gzip_is_named) {
     char *text;
     memcpy(tar + 257, "ustar", 5);
     write_packed(tar, sizeof tar);
-    ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "is a tar archive"));
+    EXPECT_ERROR(sl_text_read(&text, path, LIMIT, &error), SL_EFILE, "is a tar archive");
 }
 
 START_TEST(a_file_has_at_most_the_bytes_that_are_allowed) {
@@ -119,7 +112,7 @@ START_TEST(a_file_has_at_most_the_bytes_that_are_allowed) {
         if (packed)
             continue;
         ck_assert_ptr_nonnull(strstr(error.text, "is 8 bytes long; at most 7 are allowed"));
-        ck_assert_int_eq(sl_text_read(&text, path, 8, &error), 0);
+        EXPECT_WELL(sl_text_read(&text, path, 8, &error));
         ck_assert_str_eq(text, "12345678");
         free(text);
     }
@@ -130,11 +123,9 @@ START_TEST(only_regular_files_are_read) {
     ck_assert_int_eq(sl_text_read(&text, "/tmp", LIMIT, &error), SL_EFILE);
     ck_assert_str_eq(error.text, "/tmp: is a folder, not a regular file; name a file here");
     unlink(path);
-    ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "No such file or directory"));
+    EXPECT_ERROR(sl_text_read(&text, path, LIMIT, &error), SL_EFILE, "No such file or directory");
     ck_assert_int_eq(mkfifo(path, 0600), 0);
-    ck_assert_int_eq(sl_text_read(&text, path, LIMIT, &error), SL_EFILE);
-    ck_assert_ptr_nonnull(strstr(error.text, "is not a regular file"));
+    EXPECT_ERROR(sl_text_read(&text, path, LIMIT, &error), SL_EFILE, "is not a regular file");
 }
 
 /* ---- all that read texts ---- */
@@ -238,11 +229,11 @@ START_LOOP_TEST(every_text_may_have_a_mark_and_line_ends_of_windows_and_be_packe
     char text[512];
     const size_t size = as_windows(text, readers[_i].text);
     write_bytes(readers[_i].text, strlen(readers[_i].text));
-    ck_assert_msg(readers[_i].read() == 0, "%s", error.text);
+    EXPECT_WELL(readers[_i].read());
     write_bytes(text, size);
-    ck_assert_msg(readers[_i].read() == 0, "%s", error.text);
+    EXPECT_WELL(readers[_i].read());
     write_packed(text, size);
-    ck_assert_msg(readers[_i].read() == 0, "%s", error.text);
+    EXPECT_WELL(readers[_i].read());
 }
 
 START_LOOP_TEST(every_reader_names_what_packed_its_file, sizeof readers / sizeof *readers) {
@@ -389,8 +380,4 @@ START_TEST(a_name_gets_those_that_may_have_been_meant) {
     ck_assert_str_eq(end, "; short; did you mean \"top-k\"?");
     ck_assert_str_eq(sl_usual_name("lr"), "learning_rate");
     ck_assert_str_eq(sl_usual_name("alpha"), "alpha");
-}
-
-int main(void) {
-    return run_tests("texts");
 }

@@ -1,8 +1,6 @@
 /* test_timeline.c - predicted time against closed forms: messages told by hand, and those of the
  * simulator under every route. */
-#include <stdarg.h>
-
-#include "harness.h"
+#include "experiments.h"
 #include "starling/sim.h"
 
 enum { DIMENSION = 1000, PART_BYTES = 4096, HEADER = 64 };
@@ -16,12 +14,16 @@ static const sl_platform links = {
     .bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS, .compute_ms = 7};
 #define COMPUTE 7e-3
 
+static sl_error error;
+
 /* ---- told by hand ---- */
+
+CLOSER(sl_timeline);
 
 static sl_timeline *open_timeline(uint32_t nodes) {
     sl_timeline *t = NULL;
     ck_assert_int_eq(sl_timeline_open(&t, nodes, NULL), 0);
-    return t;
+    return close_behind(t, close_sl_timeline);
 }
 
 static void send_either(sl_timeline *t, uint32_t from, uint64_t exchange, bool overlaps,
@@ -49,23 +51,24 @@ static void end_round(sl_timeline *t, const uint32_t *messages, uint32_t nodes) 
     sl_timeline_end_round(t);
 }
 
-static double seconds_of(const sl_timeline *t, const sl_platform *platform) {
+/* Of the first rounds, or with 0 of all. */
+static double seconds_of(const sl_timeline *t, const sl_platform *platform, uint64_t rounds) {
     double seconds = NAN;
-    ck_assert_int_eq(sl_timeline_seconds(&seconds, t, platform, 0, NULL), 0);
+    ck_assert_int_eq(sl_timeline_seconds(&seconds, t, platform, rounds, NULL), 0);
     return seconds;
 }
 
 /* And so it is when it was written and read. */
-static void check_seconds(sl_timeline *t, const sl_platform *platform, double expected) {
-    ck_assert_double_eq_tol(seconds_of(t, platform), expected, TOLERANCE);
+static void check_seconds(const sl_timeline *t, const sl_platform *platform, double expected) {
+    const double seconds = seconds_of(t, platform, 0);
+    ck_assert_double_eq_tol(seconds, expected, TOLERANCE);
     char path[] = "/tmp/starling-timeline-XXXXXX";
     close(mkstemp(path));
     ck_assert_int_eq(sl_timeline_write(t, path, NULL), 0);
-    const double seconds = seconds_of(t, platform);
-    sl_timeline_close(&t);
-    ck_assert_int_eq(sl_timeline_read(&t, path, NULL), 0);
-    ck_assert(seconds_of(t, platform) == seconds);
-    sl_timeline_close(&t);
+    sl_timeline *read = NULL;
+    ck_assert_int_eq(sl_timeline_read(&read, path, NULL), 0);
+    ck_assert(seconds_of(read, platform, 0) == seconds);
+    sl_timeline_close(&read);
     unlink(path);
 }
 
@@ -95,9 +98,7 @@ START_TEST(computing_alone_takes_its_time) {
         END_ROUND(t, 0, 0);
     }
     ck_assert_uint_eq(sl_timeline_rounds(t), 5);
-    double two;
-    ck_assert_int_eq(sl_timeline_seconds(&two, t, &links, 2, NULL), 0);
-    ck_assert_double_eq_tol(two, 2 * COMPUTE, TOLERANCE);
+    ck_assert_double_eq_tol(seconds_of(t, &links, 2), 2 * COMPUTE, TOLERANCE);
     check_seconds(t, &(sl_platform){.compute_ms = 10, .speeds = (const double[]){1, 0.25}},
                   5 * 0.04);
 }
@@ -148,9 +149,7 @@ START_TEST(a_neighbour_that_is_ahead_waits_for_its_turn) {
     sl_timeline_end_round(t);
     sl_platform instant = links;
     instant.compute_ms = 0;
-    double first;
-    ck_assert_int_eq(sl_timeline_seconds(&first, t, &instant, 1, NULL), 0);
-    ck_assert_double_eq_tol(first, LATENCY + 2000 * BYTE, TOLERANCE);
+    ck_assert_double_eq_tol(seconds_of(t, &instant, 1), LATENCY + 2000 * BYTE, TOLERANCE);
     send_old(t, 1, 2, 2, 1000);
     END_ROUND(t, 0, 0, 2);
     check_seconds(t, &instant, LATENCY + 4000 * BYTE);
@@ -169,10 +168,7 @@ START_TEST(a_run_of_any_length_is_kept) {
         END_ROUND(t, 0, PEERS);
     }
     ck_assert_uint_eq(sl_timeline_rounds(t), ROUNDS);
-    double one;
-    ck_assert_int_eq(sl_timeline_seconds(&one, t, &links, 1, NULL), 0);
-    ck_assert_double_eq_tol(one, COMPUTE + LATENCY + 2.0 * PEERS * BYTE, 1e-9);
-    sl_timeline_close(&t);
+    ck_assert_double_eq_tol(seconds_of(t, &links, 1), COMPUTE + LATENCY + 2.0 * PEERS * BYTE, 1e-9);
     free(peers);
 }
 
@@ -184,66 +180,41 @@ START_TEST(rounds_at_once_are_as_one_by_one) {
         END_ROUND(t, 0, 1);
     }
     const uint64_t rounds[] = {1, 4, 4, 9};
-    double at_once[4], one;
+    double at_once[4];
     ck_assert_int_eq(sl_timeline_times(at_once, rounds, 4, t, &links, NULL), 0);
-    for (int i = 0; i < 4; i++) {
-        ck_assert_int_eq(sl_timeline_seconds(&one, t, &links, rounds[i], NULL), 0);
-        ck_assert(one == at_once[i]);
-    }
-    sl_timeline_close(&t);
+    for (int i = 0; i < 4; i++)
+        ck_assert(seconds_of(t, &links, rounds[i]) == at_once[i]);
 }
 
 /* ---- told by the simulator ---- */
 
 static void initial(void *context, uint32_t rank, float *x) {
-    (void)context;
     for (size_t i = 0; i < DIMENSION; i++)
         x[i] = (float)(rank + 1) / (float)(i + 1);
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context, (void)rank, (void)round;
     memcpy(g, x, DIMENSION * sizeof *g);
     return 1;
 }
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context, (void)x;
     return (sl_evaluation){1, NAN};
-}
-
-/* In JSON, ' stands for ". */
-__attribute__((format(printf, 1, 2))) static sl_experiment *experiment_of(const char *format, ...) {
-    char json[1024];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(json, sizeof json, format, arguments);
-    va_end(arguments);
-    for (char *at = json; (at = strchr(at, '\'')) != NULL;)
-        *at = '"';
-    sl_experiment *e = NULL;
-    sl_error error = {0};
-    ck_assert_msg(sl_experiment_parse(&e, json, "test", ".", NULL, 0, &error) == 0, "%s",
-                  error.text);
-    return e;
 }
 
 static sl_timeline *simulate(const char *topology, const char *algorithm, uint64_t rounds) {
     sl_experiment *e = experiment_of(
         "{'rounds': %llu, 'topology': %s, 'algorithm': %s, 'transport': {'chunk_bytes': %d}}",
         (unsigned long long)rounds, topology, algorithm, PART_BYTES);
-    sl_error error = {0};
     sl_timeline *timeline = NULL;
     sl_task task = {.dimension = DIMENSION,
                     .rounds = rounds,
                     .initial = initial,
                     .gradient = gradient,
                     .evaluate = evaluate};
-    ck_assert_msg(sl_sim_run(e, &task, &(sl_observer){0}, NULL, &timeline, NULL, &error) == 0, "%s",
-                  error.text);
+    EXPECT_WELL(sl_sim_run(e, &task, &(sl_observer){0}, NULL, &timeline, NULL, &error));
     ck_assert_uint_eq(sl_timeline_rounds(timeline), rounds);
-    sl_experiment_close(&e);
-    return timeline;
+    return close_behind(timeline, close_sl_timeline);
 }
 
 #define RING(n) "{'nodes': " #n ", 'family': 'ring'}"
@@ -287,32 +258,23 @@ START_LOOP_TEST(runs_take_the_time_of_the_closed_form, sizeof closed_forms / siz
         &platform, closed_forms[_i].expected);
 }
 
-/* What is told without a run is what the simulator tells: `round` of `algorithm` on n nodes. */
-static void compare_exchange(uint32_t nodes, const char *algorithm, uint64_t round) {
+/* What is told without a run is what the simulator tells: the first round of `algorithm` on n
+ * nodes. */
+static void compare_exchange(uint32_t nodes, const char *algorithm) {
     char topology[64];
     snprintf(topology, sizeof topology, "{'nodes': %u, 'family': '%s'}", nodes,
              nodes < 3 ? "path" : "ring");
-    sl_timeline *whole = simulate(topology, algorithm, round), *one = open_timeline(nodes);
+    sl_timeline *whole = simulate(topology, algorithm, 1), *one = open_timeline(nodes);
     sl_experiment *e =
         experiment_of("{'rounds': 1, 'topology': %s, 'algorithm': %s}", topology, algorithm);
     sl_plan plan;
-    sl_error error = {0};
-    ck_assert_int_eq(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error), 0);
-    ck_assert_msg(sl_timeline_exchange(one, &plan.config, e->topology,
-                                       &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, round,
-                                       &error) == 0,
-                  "%s", error.text);
+    EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error));
+    EXPECT_WELL(sl_timeline_exchange(one, &plan.config, e->topology,
+                                     &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, &error));
     const sl_platform instant = {.bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS};
-    double after, before = 0;
-    ck_assert_int_eq(sl_timeline_seconds(&after, whole, &instant, round, NULL), 0);
-    if (round > 1)
-        ck_assert_int_eq(sl_timeline_seconds(&before, whole, &instant, round - 1, NULL), 0);
-    const double expected = after - before, found = seconds_of(one, &instant);
+    const double expected = seconds_of(whole, &instant, 0), found = seconds_of(one, &instant, 0);
     ck_assert_msg(fabs(found - expected) < 1e-9, "%s on %u nodes: %g s, simulated %g s", algorithm,
                   nodes, found, expected);
-    sl_experiment_close(&e);
-    sl_timeline_close(&whole);
-    sl_timeline_close(&one);
 }
 
 START_TEST(every_form_is_told_as_it_is_simulated) {
@@ -326,23 +288,14 @@ START_TEST(every_form_is_told_as_it_is_simulated) {
             char algorithm[128];
             snprintf(algorithm, sizeof algorithm, "{'name': 'all-reduce', 'all_reduce': '%s'}",
                      forms[f]);
-            compare_exchange(nodes, algorithm, 1);
+            compare_exchange(nodes, algorithm);
         }
 }
 
 START_TEST(messages_along_edges_are_not_told) {
     sl_timeline *t = open_timeline(4);
     sl_experiment *e = experiment_of("{'rounds': 1, 'topology': " RING(4) "}");
-    sl_error error = {0};
-    ck_assert_int_eq(sl_timeline_exchange(t, &e->algorithm, e->topology,
-                                          &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1,
-                                          &error),
-                     SL_EINVAL);
-    ck_assert_ptr_nonnull(strstr(error.text, "messages of d-psgd go along edges"));
-    sl_experiment_close(&e);
-    sl_timeline_close(&t);
-}
-
-int main(void) {
-    return run_tests("timeline");
+    EXPECT_ERROR(sl_timeline_exchange(t, &e->algorithm, e->topology,
+                                      &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, &error),
+                 SL_EINVAL, "messages of d-psgd go along edges");
 }

@@ -64,7 +64,3 @@ START_TEST(lists_out_of_order_are_not_valid) {
     wrong.count = wrong.broken_count = 0;
     ck_assert(!sl_view_is_valid(&wrong));
 }
-
-int main(void) {
-    return run_tests("view");
-}

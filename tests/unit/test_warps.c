@@ -31,9 +31,7 @@ static _Thread_local uint32_t lane;
 static _Thread_local bool alone = true; /* no lane of the warp: the test's own thread */
 
 bool launch_watches;
-void launch_note_read(const float *at, size_t count) {
-    (void)at, (void)count;
-}
+void launch_note_read(const float *at, size_t count) {}
 
 uint32_t warp_lane(void) {
     return alone ? 0 : lane;
@@ -181,8 +179,4 @@ START_TEST(subsets_draw_each_block_once) {
     ck_assert_uint_eq(state.found, found);
     ck_assert_uint_ge(found, DRAWN / 2 - 40);
     ck_assert_uint_eq(philox_blocks, DRAWN / 2 / 4 + 1);
-}
-
-int main(void) {
-    return run_tests("warps");
 }

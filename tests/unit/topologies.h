@@ -11,21 +11,18 @@
 
 static sl_error error;
 
-/* To be freed. */
-static inline char *quoted(const char *text) {
-    char *json = strdup(text);
-    ck_assert_ptr_nonnull(json);
-    for (char *at = json; (at = strchr(at, '\'')) != NULL;)
-        *at = '"';
-    return json;
+CLOSER(sl_topology);
+
+/* Closed behind the test. */
+static inline sl_topology *parse(const char *text) {
+    sl_topology *t = NULL;
+    ck_assert_msg(sl_topology_parse(&t, quoted(text), "test", &error) == 0, "%s: %s", text,
+                  error.text);
+    return close_behind(t, close_sl_topology);
 }
 
-static inline sl_topology *parse(const char *text) {
-    char *json = quoted(text);
-    sl_topology *t = NULL;
-    ck_assert_msg(sl_topology_parse(&t, json, "test", &error) == 0, "%s: %s", json, error.text);
-    free(json);
-    return t;
+static inline const char *json_of(const sl_topology *t) {
+    return close_behind(sl_topology_json(t), free);
 }
 
 __attribute__((format(printf, 1, 2))) static inline sl_topology *make(const char *format, ...) {
@@ -40,13 +37,12 @@ __attribute__((format(printf, 1, 2))) static inline sl_topology *make(const char
 }
 
 static inline void expect_refusal(const char *text, const char *complaint) {
-    char *json = quoted(text);
     sl_topology *t = NULL;
-    ck_assert_msg(sl_topology_parse(&t, json, "test", &error) != 0, "%s was accepted", json);
-    ck_assert_msg(strstr(error.text, complaint) != NULL, "%s: %s", json, error.text);
+    ck_assert_msg(sl_topology_parse(&t, quoted(text), "test", &error) != 0, "%s was accepted",
+                  text);
+    ck_assert_msg(strstr(error.text, complaint) != NULL, "%s: %s", text, error.text);
     ck_assert_msg(strncmp(error.text, "test:", 5) == 0, "%s", error.text);
     ck_assert_ptr_null(t);
-    free(json);
 }
 
 #endif
