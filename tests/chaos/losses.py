@@ -14,7 +14,7 @@ PATIENT, IMPATIENT = 30, 8
 PAUSE_US = 1500  # of each product: a round takes 8 ms
 
 
-def start(scene, nodes=8, **changes):
+def start(scene, nodes, **changes):
     """A run that has trained for some rounds, and has hundreds before it."""
     scene.take_time(PAUSE_US)
     changes = {"rounds": 400, "membership__on_loss": "continue", **changes}
@@ -48,6 +48,8 @@ def check_gone_on(scene, running, nodes, lost):
     check(named == lost, f"missing: {summary['missing']!r}")
     check(summary["members"] == sorted(set(range(nodes)) - set(lost)), f"{summary['members']}")
     check(sorted(loss["node"] for loss in told) == lost, f"the summary names {told}")
+    about = read_json(scene.path("run/run.json"))
+    check((about["outcome"], about["why"]) == ("done", summary["missing"]), f"{about}")
     views = set()
     for rank in sorted(set(range(nodes)) - set(lost)):
         last = events(scene, rank, "view")[-1]
@@ -128,39 +130,29 @@ def who_leaves_ends_its_round_and_nobody_waits(scene):
     check_repeated(scene)
 
 
-def other_algorithms_go_on_as_simulated(scene):
-    """Replicas of all, push-sum weights of peers that only send or only get something, and an
-    exchange of all, which is void until a view. loss_world has the others, without the logs."""
+def others_go_on_as_simulated(scene):
+    """When one is killed, and average at the end: models, replicas of all, push-sum weights of peers
+    that only send or only get something, and an exchange of all, which is void until a view.
+    loss_world has the others, without the logs."""
     choco = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}}
     for algorithm, more in (
+        ("d-psgd", {"topology": {"nodes": 4, "family": "ring"}}),
         (choco, {}),
         ("sgp", {"topology": {"nodes": 4, "family": "one-peer-exponential"}}),
         ("all-reduce", {"optimizer": {"learning_rate": 0.01, "momentum": 0.9}}),
     ):
         changes = {"algorithm": algorithm, "rounds": 300, "transport__chunk_bytes": 4096, **more}
-        running, agents = start(scene, nodes=4, **changes)
+        running, agents = start(scene, nodes=4, final_average=True, **changes)
         os.kill(agents[1], signal.SIGKILL)
         running.wait(60)
         check_gone_on(scene, running, 4, [1])
+        check_mean(running, 4, [1])
+        check("killed by signal 9" in running.err, f"no cause is told: {running.err!r}")
+        summary = read_json(scene.path("run/summary.json"))
+        check("final_average" in summary and summary["consensus_distance"] == 0, f"{summary}")
         check_repeated(scene)
         for folder in ("run", "again"):
             shutil.rmtree(scene.path(folder))
-
-
-def one_of_eight_is_killed(scene):
-    """And those who are left average at the end."""
-    running, agents = start(scene, final_average=True)
-    os.kill(agents[3], signal.SIGKILL)
-    running.wait(60)
-    check_gone_on(scene, running, 8, [3])
-    check_mean(running, 8, [3])
-    check("killed by signal 9" in running.err, f"no cause is told: {running.err!r}")
-    for rank in (2, 4):
-        why = events(scene, rank, "lost")[0]["why"]
-        check("nothing is exchanged" in why, f"agent {rank} tells no cut: {why!r}")
-    summary = read_json(scene.path("run/summary.json"))
-    check("final_average" in summary and summary["consensus_distance"] == 0, f"{summary}")
-    check_repeated(scene)
 
 
 def stop_until_lost(scene, agents, rank):
@@ -192,15 +184,35 @@ def who_was_stopped_returns(scene):
         line = f"returned            agent {rank} in round {view['round']}"
         check(line in running.out, f"no line {line!r} of the table: {running.out}")
         check(f"agent {rank} has returned in round" in running.err, running.err)
+    check("was stopped by a signal for longer than" in running.err, running.err)
     check_mean(running, 4, [])
     check_repeated(scene)
 
 
-class Hands:
-    """Four agents by hand, each with a folder of its own, or in one."""
+def on_a_device_one_is_killed_and_one_returns(scene):
+    """The emulated one; with a replica of each neighbour, which begins anew."""
+    scene.emulate_device()
+    compressor = {"name": "float16"}
+    algorithm = {"name": "choco-sgd", "replicas": "per-neighbour", "compressor": compressor}
+    changes = {"device": "cuda:0", "model": "softmax", "rounds": 900, "algorithm": algorithm}
+    running, agents = start(scene, nodes=4, membership__grace_s=IMPATIENT, **changes)
+    os.kill(agents[2], signal.SIGKILL)
+    wait_for_views(scene, 0, 1)
+    stop_until_lost(scene, agents, 1)
+    running.ends(3, 60)
+    check([loss["node"] for loss in told_losses(scene)] == [2, 1], f"{told_losses(scene)}")
+    for rank in (0, 1, 3):
+        view = events(scene, rank, "view")[-1]
+        check(view["members"] == [0, 1, 3], f"agent {rank} ends with {view}")
+    check(len(events(scene, 1, "join")) == 1, "agent 1 has not joined again")
+    check_repeated(scene)
 
-    def __init__(self, scene, folder=None, **changes):
-        self.scene, self.started, self.folder = scene, 0, folder
+
+class Hands:
+    """Four agents by hand, each with a folder of its own."""
+
+    def __init__(self, scene, **changes):
+        self.scene, self.started = scene, 0
         scene.take_time(PAUSE_US)
         changes = {"membership__on_loss": "continue", **changes}
         self.changes = {"topology__nodes": 4, "membership__grace_s": PATIENT, **changes}
@@ -213,7 +225,7 @@ class Hands:
         self.started += 1
         name = f"{self.started}.json"
         file = self.scene.experiment(name, **{**self.changes, **changes})
-        folder = self.scene.path(self.folder or f"own{self.started}")
+        folder = self.scene.path(f"own{self.started}")
         options = ["--rank", str(rank), "--roster", self.roster, "--out", folder, *options]
         running = self.scene.start("agent", file, *options)
         running.folder = folder
@@ -273,24 +285,8 @@ def new_processes_join(scene):
         check(os.path.exists(f"{folder}/model-{rank}.npy"), f"agent {rank} keeps no model")
 
 
-def a_rank_beyond_the_roster_is_shown_and_repeated(scene):
-    """Its log is missed, if it is not there."""
-    hands = Hands(scene, folder="run", rounds=1200, membership__joiners=1)
-    hands.roster = scene.roster(hands.ports, "roster5")
-    hands.agents.append(hands.start(4, "--join"))
-    wait_for_views(scene, 1, 1)
-    shown = scene.call("status", scene.path("run"))
-    check(shown.code == 0 and re.search(r"^ +4 +\d+ ", shown.out, re.M), f"{shown.out!r}")
-    for running in hands.agents:
-        running.wait(60).check_well()
-    check_repeated(scene)
-    os.unlink(scene.path("run/events-4.jsonl"))
-    without = scene.call("sim", scene.path("run"), "--replay", "--out", scene.path("third"))
-    without.check_refused("missing are those of ranks 4;")
-
-
-def told_losses(scene, run="run"):
-    return read_json(scene.path(run), "summary.json")["lost"]
+def told_losses(scene):
+    return read_json(scene.path("run/summary.json"))["lost"]
 
 
 def wait_for_return(scene, running, rank, count=1):
@@ -339,12 +335,8 @@ def who_cannot_join_is_told_why(scene):
         alive.check_refused("has the process of its rank ended?", code=1)
     hands.kill(3)
     wait_for_views(scene, 0, 1, hands.agents[0].folder)
-    for changes, words in (
-        ({"optimizer__learning_rate": 0.02}, ("learning_rate: 0.02 here, 0.01 at agent",)),
-        ({"model__hidden": [17]}, ("model.hidden: [17] here, [16] at agent",)),
-        ({"seed": 4}, ("refused", "seed: 4 here, 3 at agent")),
-    ):
-        hands.start(3, "--join", **changes).wait(30).check_refused(*words, code=1)
+    differs = hands.start(3, "--join", model__hidden=[17]).wait(30)
+    differs.check_refused("refused", "model.hidden: [17] here, [16] at agent", code=1)
     other = hands.start(3, "--join", "--run-id", "7", **impatient).wait(30)
     other.check_refused("the run id of agents", "--run-id", code=1)
     alone = [running.process.poll() for running in hands.agents[:3]]

@@ -1,9 +1,7 @@
 #!/usr/bin/env python3
-"""Strangers at the listening ports, and bad days, while agents open: the run trains all the same.
-"""
+"""Strangers at the listening ports while agents open: the run trains all the same."""
 
 import os
-import signal
 import socket
 import subprocess
 
@@ -12,7 +10,6 @@ from _ports import free_ports
 from by_hand import PAIR
 
 MODES = ["silent", "garbage", "half", "abort", "hello", "run"]
-TRIO = {"rounds": 30, "record__every": 10, "topology": {"nodes": 3, "family": "ring"}}
 
 
 def start(scene, experiment, rank, roster, out, *extra, wrapper=()):
@@ -96,28 +93,6 @@ def listening_ports(pid):
             if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
                 ports.append(int(fields[1].split(":")[1], 16))
     return ports
-
-
-def who_is_started_again_while_all_open_is_found(scene):
-    """Agents 0 and 1 of three have found each other; one is started again before the third: whom
-    the other dials, killed, and who dials it, interrupted."""
-    for rank, number in ((0, signal.SIGKILL), (1, signal.SIGINT)):
-        ports = free_ports(3)
-        roster = scene.roster(ports)
-        experiment = scene.experiment(**TRIO, transport__connect_timeout_s=60)
-        outs = [f"{number.name}{i}" for i in range(3)]
-        agents = [start(scene, experiment, i, roster, outs[i]) for i in (0, 1)]
-        for running in agents:
-            running.wait_for("come up: 2 (")
-        agents[rank].process.send_signal(number)
-        agents[rank].wait(10)
-        outs[rank] += "-again"
-        agents[rank] = start(scene, experiment, rank, roster, outs[rank])
-        agents[rank].wait_for("come up: 2 (")
-        agents.append(start(scene, experiment, 2, roster, outs[2]))
-        for running in agents:
-            running.wait(60).check_well()
-        scene.check_models(outs, number.name, experiment)
 
 
 def seconds_of_processor(pid):
