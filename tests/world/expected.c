@@ -54,25 +54,23 @@ uint64_t expected_end(void) {
 }
 
 /* Of ranks 0 to agents - 1, at ports from 7000 on. */
-static sl_roster *roster_of(uint32_t agents) {
+static int make_roster(sl_roster **out, uint32_t agents, sl_error *error) {
     char text[64 * 24] = "";
     size_t used = 0;
-    sl_roster *roster;
-    sl_error error;
     for (uint32_t i = 0; i < agents && used < sizeof text; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
-    if (sl_roster_parse(&roster, text, "roster", &error) != 0)
-        world_fail("%s", error.text);
-    return roster;
+    return sl_roster_parse(out, text, "roster", error);
 }
 
 int expected_run(sl_agent **agent, sl_agent_settings settings, uint32_t agents, sl_error *error) {
-    sl_roster *roster = roster_of(agents);
+    sl_roster *roster = NULL;
     settings.experiment = experiment;
     settings.task = task;
     settings.host = "127.0.0.1";
     settings.port = (uint16_t)(7000 + settings.rank);
-    int result = sl_agent_open(agent, &settings, error);
+    int result = make_roster(&roster, agents, error);
+    if (result == 0)
+        result = sl_agent_open(agent, &settings, error);
     if (result == 0)
         result = sl_agent_run(*agent, roster, error);
     sl_agent *ended = *agent;

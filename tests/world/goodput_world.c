@@ -21,7 +21,7 @@
 #include "scenario.h"
 #include "virtual.h"
 
-enum { LEARNERS = 8, DIMENSION = 16 };
+enum { LEARNERS = 8 };
 static const double first_s = 1000, year_s = 365.0 * 24 * 3600, round_s = 1, clean_s = 600;
 
 typedef struct learner {
@@ -32,6 +32,7 @@ typedef struct learner {
     uint64_t rounds; /* that it has begun, and was not killed in */
 } learner;
 
+static scenario s;
 static learner learners[LEARNERS];
 static double between_s, repair_s; /* between_s: INFINITY: nobody fails */
 static uint64_t failures;
@@ -39,22 +40,12 @@ static double up_s; /* of all learners' processes */
 
 /* ---- an agent ---- */
 
-static void initial(void *context, uint32_t rank, float *x) {
-    (void)context, (void)rank;
-    memset(x, 0, DIMENSION * sizeof *x);
-}
-
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     (void)context, (void)round;
     process_wait(world_now() + round_s * (0.95 + 0.1 * world_uniform()));
-    for (size_t i = 0; i < DIMENSION; i++)
+    for (size_t i = 0; i < s.dimension; i++)
         g[i] = x[i] - (float)rank;
     return 1;
-}
-
-static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context, (void)x;
-    return (sl_evaluation){0};
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
@@ -115,20 +106,15 @@ static void start(void *of, uint64_t ignored) {
 /* ---- a run ---- */
 
 static void open_experiment(void) {
-    static const char text[] =
-        "{\"rounds\": 100000000, \"topology\": {\"nodes\": 8, \"family\": \"ring\"},"
-        " \"algorithm\": {\"name\": \"d-psgd\"}, \"optimizer\": {\"learning_rate\": 0.1},"
-        " \"record\": {\"every\": 1000}, \"transport\": {\"connect_timeout_s\": 600},"
-        " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": 5},"
-        " \"security\": {\"mode\": \"none\"}}";
-    sl_error error;
-    if (sl_experiment_parse(&experiment, text, "learners", "/", NULL, 0, &error) != 0)
-        world_fail("%s", error.text);
-    task = (sl_task){.dimension = DIMENSION,
-                     .rounds = 100000000,
-                     .initial = initial,
-                     .gradient = gradient,
-                     .evaluate = evaluate};
+    s = (scenario){.nodes = LEARNERS, .rounds = 100000000, .dimension = 16};
+    strcpy(s.text,
+           "{\"rounds\": 100000000, \"topology\": {\"nodes\": 8, \"family\": \"ring\"},"
+           " \"algorithm\": {\"name\": \"d-psgd\"}, \"optimizer\": {\"learning_rate\": 0.1},"
+           " \"record\": {\"every\": 1000}, \"transport\": {\"connect_timeout_s\": 600},"
+           " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": 5},"
+           " \"security\": {\"mode\": \"none\"}}");
+    expected_take(&s, NULL, 0);
+    task.gradient = gradient;
 }
 
 static bool never(void) {

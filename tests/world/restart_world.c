@@ -68,7 +68,6 @@ static bool saves;    /* the run is to end after a checkpoint, and nothing strik
 static strike before; /* the checkpoint */
 static uint64_t recorded, cut_short; /* the latest round; the same when `before` struck */
 static uint32_t told_starts;
-static uint64_t lost, started, returned, absent; /* of all seeds */
 
 /* ---- what agents.c needs of the command ---- */
 
@@ -103,7 +102,7 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
 int collector_lose(collector *c, const sl_loss *loss, sl_error *why) {
     (void)c, (void)why;
     world_note("lost", loss->rank, loss->left, 0);
-    lost++;
+    seeds_count("losses", 1);
     return 0;
 }
 
@@ -117,7 +116,7 @@ void collector_return(collector *c, uint32_t rank, uint64_t round) {
     (void)c;
     world_note("returns", rank, round, 0);
     fates[rank].is_back = true;
-    returned++;
+    seeds_count("times one has returned", 1);
 }
 
 /* ---- what happens ---- */
@@ -211,8 +210,8 @@ static void judge_starts(uint32_t rank) {
     if (f->absent && starts == 1 && strike_count == 1 && !f->asked && !f->is_back)
         world_fail("agent %u, which was no member at the checkpoint, does not come back", rank);
     judge_pace(rank, starts);
-    started += starts - 1;
-    absent += f->absent;
+    seeds_count("processes started again", starts - 1);
+    seeds_count("that a checkpoint was without", f->absent);
     told_starts -= starts - !f->absent;
 }
 
@@ -339,12 +338,5 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
-    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
-        return 2;
-    printf("%llu seeds: %llu losses, %llu processes started again, %llu times one has returned, "
-           "%llu that a checkpoint was without\n",
-           (unsigned long long)seeds, (unsigned long long)lost, (unsigned long long)started,
-           (unsigned long long)returned, (unsigned long long)absent);
-    return 0;
+    return seeds_main(count, arguments, QUICK, run_seed);
 }

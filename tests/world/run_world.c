@@ -60,11 +60,10 @@ static int blow_count;
 static bool saves; /* agents write checkpoints */
 static sl_checkpoints checkpoints;
 static bool folder_fails;
-static bool trained;                /* an agent has recorded a round */
-static bool interrupted;            /* it waited for agents that all stood still, and got SIGINT */
-static bool complained;             /* an agent has named whom a blow has hit, on standard error */
-static double struck_s;             /* the last blow */
-static uint64_t well, early, saved; /* runs of all seeds */
+static bool trained;     /* an agent has recorded a round */
+static bool interrupted; /* it waited for agents that all stood still, and got SIGINT */
+static bool complained;  /* an agent has named whom a blow has hit, on standard error */
+static double struck_s;  /* the last blow */
 
 /* ---- what agents.c needs of the command ---- */
 
@@ -259,9 +258,10 @@ static void judge(double began_s, bool verbose) {
         world_fail("the run ended with %d, without a cause: %s", run.result, run.error.text);
     judge_cause();
     judge_kills();
-    well += run.result == 0;
-    early += run.result != 0 && run.result != SL_ESAVED;
-    saved += run.result == SL_ESAVED;
+    seeds_count(run.result == 0           ? "trained to the end"
+                : run.result == SL_ESAVED ? "ended after a checkpoint"
+                                          : "early, and said why",
+                1);
 }
 
 /* ---- a seed ---- */
@@ -339,12 +339,5 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
-    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
-        return 2;
-    printf("%llu seeds: %llu trained to the end, %llu ended after a checkpoint, %llu early, and "
-           "said why\n",
-           (unsigned long long)seeds, (unsigned long long)well, (unsigned long long)saved,
-           (unsigned long long)early);
-    return 0;
+    return seeds_main(count, arguments, QUICK, run_seed);
 }
