@@ -29,7 +29,7 @@ def nobody_trains_before_all_have_come(scene):
 
 
 def a_part_below_half_says_so(scene):
-    """At each loss, and at the end, whose exit code is 3: in its files, too, it says without whom."""
+    """At each loss, and at the end, whose exit code is 3; in its files it names who is missing."""
     hands = Hands(scene, rounds=2000)
     left = hands.agents[1]
     for views, rank in enumerate((3, 0, 2), 1):

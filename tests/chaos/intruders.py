@@ -5,16 +5,7 @@ import signal
 import time
 
 from _scene import check, read_bytes, run_tests, wait_until
-from _keyed import (
-    RUN_ID,
-    SEALED,
-    make_keys,
-    make_nodes,
-    with_key,
-    with_pair,
-    check_both,
-    start_as,
-)
+from _keyed import RUN_ID, SEALED, check_both, make_keys, make_nodes, start_as, with_key, with_pair
 from _ports import free_ports
 from by_hand import PAIR
 from strangers import MODES, Strangers, listening_ports, start, wait_listening

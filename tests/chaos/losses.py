@@ -131,8 +131,8 @@ def who_leaves_ends_its_round_and_nobody_waits(scene):
 
 
 def others_go_on_as_simulated(scene):
-    """When one is killed, and average at the end: models, replicas of all, push-sum weights of peers
-    that only send or only get something, and an exchange of all, which is void until a view.
+    """When one is killed, and average at the end: models, replicas of all, push-sum weights of
+    peers that only send or only get something, and an exchange of all, which is void until a view.
     loss_world has the others, without the logs."""
     choco = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}}
     for algorithm, more in (

@@ -64,8 +64,8 @@ def end_after(scene, running, out, last):
 
 
 def a_run_that_is_ended_changed_and_killed(scene):
-    """With a random compressor. It goes on with other rates and other rounds recorded, and so again;
-    it is killed while it trains, and goes on to its end."""
+    """With a random compressor. It goes on with other rates and other rounds recorded, twice; it is
+    killed while it trains, and goes on to its end."""
     scene.take_time()
     path, out = scene.path("experiment.json"), scene.path("out")
     scene.experiment(**{**RUN, "rounds": FOREVER, "algorithm": RANDOM})

@@ -152,8 +152,7 @@ def what_may_differ_where_a_run_goes_on(scene):
 
 
 def what_not_all_do_is_refused(scene):
-    """One of four goes on with another rate; then two go on and two begin anew: all say so, at once.
-    """
+    """One of four goes on with another rate; then two go on and two begin anew: all say so."""
     path = scene.experiment(**RUN)
     agents = start_by_hand(scene, path)
     wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [EVERY], "a checkpoint")

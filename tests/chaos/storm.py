@@ -9,8 +9,7 @@ usage: storm.py STARLING                             a short one, for tests
 
 Held: no process ends but whom the storm has hit; the run ends with 0, or with 3 without somebody;
 nobody waits for longer than its deadline; the averaged model is about as accurate as that of the
-same experiment without a storm. goodput_world has how much of its pace a run keeps. At its end it
-prints a summary, and all that failed.
+same experiment without a storm. At its end it prints a summary, and all that failed.
 """
 import os
 import random
