@@ -114,7 +114,7 @@ START_TEST(memory_is_zeroed_and_copied) {
     ck_assert_uint_gt(device_free_bytes(), left);
     device_release(w);
     device_release_host(host);
-    ck_assert_int_eq(fake_open_blocks(), 1); /* products' */
+    ck_assert_int_eq(fake_count(FAKE_BLOCKS), 1); /* products' */
     free(back);
     free(plain);
 }
@@ -187,19 +187,19 @@ START_TEST(a_thread_has_a_lane_until_it_ends) {
     open_device();
     float *v = device_allocate(BYTES), *out = host_vector(0);
     ck_assert_int_eq(device_fence(text), 0);
-    const int streams = fake_open_streams(), events = fake_open_events(),
-              first = fake_streams_first();
+    const int streams = fake_count(FAKE_STREAMS), events = fake_count(FAKE_EVENTS),
+              first = fake_count(FAKE_STREAMS_FIRST);
     pthread_t thread;
     void *failed;
     ck_assert_int_eq(pthread_create(&thread, NULL, use_from_a_thread, v), 0);
     ck_assert_int_eq(pthread_join(thread, &failed), 0);
     ck_assert_ptr_null(failed);
-    ck_assert_int_eq(fake_open_streams(), streams);
-    ck_assert_int_eq(fake_open_events(), events);
+    ck_assert_int_eq(fake_count(FAKE_STREAMS), streams);
+    ck_assert_int_eq(fake_count(FAKE_EVENTS), events);
     device_copy_out(out, v, BYTES);
     expect_all(out, 9);
     ck_assert_int_eq(first, streams); /* but for that thread's, which gives way */
-    ck_assert_int_eq(fake_streams_first(), first);
+    ck_assert_int_eq(fake_count(FAKE_STREAMS_FIRST), first);
 }
 END_TEST
 
@@ -224,10 +224,10 @@ START_TEST(a_graph_is_noted_and_repeated) {
         device_copy_out(found, b, BYTES);
         expect_all(found, i == 0 ? 7 : 5);
     }
-    ck_assert_int_eq(fake_open_graphs(), 1);
+    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 1);
     device_graph_close(graph);
     device_graph_close(NULL);
-    ck_assert_int_eq(fake_open_graphs(), 0);
+    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 0);
     ck_assert_int_eq(device_fence(text), 0);
 }
 END_TEST
@@ -241,7 +241,7 @@ START_TEST(what_cannot_be_noted_is_no_failure) {
     ck_assert(device_graph_begin());
     fill(a, 1);
     ck_assert_ptr_null(device_graph_end());
-    ck_assert_int_eq(fake_open_graphs(), 0);
+    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 0);
     ck_assert_int_eq(device_fence(text), 0);
 }
 END_TEST
@@ -333,7 +333,7 @@ START_TEST(no_notice_comes_after_the_event_is_closed) {
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, release_callbacks, NULL), 0);
     device_event_close(e);
-    ck_assert_int_eq(fake_callbacks_pending(), 0);
+    ck_assert_int_eq(fake_count(FAKE_CALLBACKS), 0);
     pthread_join(thread, NULL);
     close(fd);
 }
