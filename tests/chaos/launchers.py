@@ -16,9 +16,7 @@ import _torchrun
 from _walls import Net, why_no_net
 from _scene import check, run_tests
 from _ports import free_ports
-from crowd import Watched
 from strangers import wait_listening
-from watchers import Dribblers
 
 SHORT = {
     "rounds": 20,
@@ -156,7 +154,8 @@ class Stranger:
 
 
 def ports_are_taken_and_strangers_come(scene):
-    """Rank 0 takes the first free port; others are passed over, and have no say there."""
+    """Rank 0 takes the first free port; others are passed over, and have no say there. test_listener
+    has how many may come."""
     first = free_range()
     path = scene.experiment(**SHORT)
     strangers = [Stranger(first), Stranger(first + 1, b"SSH-2.0-x\r\n"), Stranger(first + 2)]
@@ -179,26 +178,6 @@ def ports_are_taken_and_strangers_come(scene):
         for one in strangers + guests:
             one.close()
     scene.check_models(["out"] * 4, experiment=path)
-
-
-def a_crowd_comes_to_a_rendezvous(scene):
-    """Greetings that dribble take no descriptor that others need, and keep nobody out."""
-    first = free_range()
-    path = scene.experiment(**PAIR)
-    few = ("prlimit", "--nofile=64:64")
-    agents = [start(scene, path, by_hand(0, first), wrapper=few)]
-    wait_listening(first)
-    crowd, watched = Dribblers(first, 200, b"STLGmeet"), Watched(agents[0].process.pid)
-    try:
-        crowd.start()
-        crowd.wait_all()
-        agents.append(start(scene, path, by_hand(1, first)))
-        wait_all(agents)
-    finally:
-        crowd.end()
-        watched.end()
-    check(watched.descriptors < 60, f"{watched.descriptors} of 64 descriptors")
-    scene.check_models(["out"] * 2, experiment=path)
 
 
 def who_does_not_come_is_named(scene):

@@ -12,6 +12,9 @@ typedef struct parent {
     int result;
     sl_error error;
     double ended_s;
+    bool complained; /* an agent has named whom a blow has hit (blame.h), on standard error */
+    uint32_t losses, restarts; /* that it has told its owner of */
+    bool is_back[NODES_MAX];   /* likewise */
 } parent;
 extern parent run;
 
