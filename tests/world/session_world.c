@@ -124,8 +124,7 @@ static int train(void *ignored, const sl_session_options *options, sl_error *err
     sl_session *session;
     (void)ignored;
     calls[rank] = 0;
-    for (size_t i = 0; i < s.dimension; i++)
-        xs[rank][i] = sinf((float)(i + 100 * rank));
+    descent_fill(xs[rank], s.dimension, rank);
     int result = sl_session_join(&session, s.text, s.dimension, options, error);
     if (result != 0)
         return result;
