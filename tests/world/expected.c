@@ -53,22 +53,22 @@ uint64_t expected_end(void) {
     return hash;
 }
 
-/* Of ranks 0 to agents - 1, at ports from 7000 on. */
-static int make_roster(sl_roster **out, uint32_t agents, sl_error *error) {
-    char text[64 * 24] = "";
+void expected_roster(char out[ROSTER_MAX], uint32_t agents, const char *between) {
     size_t used = 0;
-    for (uint32_t i = 0; i < agents && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
-    return sl_roster_parse(out, text, "roster", error);
+    for (uint32_t i = 0; i < agents && used < ROSTER_MAX; i++)
+        used += (size_t)snprintf(out + used, ROSTER_MAX - used, "%s127.0.0.1:%u",
+                                 i > 0 ? between : "", 7000 + i);
 }
 
 int expected_run(sl_agent **agent, sl_agent_settings settings, uint32_t agents, sl_error *error) {
+    char text[ROSTER_MAX];
     sl_roster *roster = NULL;
     settings.experiment = experiment;
     settings.task = task;
     settings.host = "127.0.0.1";
     settings.port = (uint16_t)(7000 + settings.rank);
-    int result = make_roster(&roster, agents, error);
+    expected_roster(text, agents, "\n");
+    int result = sl_roster_parse(&roster, text, "roster", error);
     if (result == 0)
         result = sl_agent_open(agent, &settings, error);
     if (result == 0)
