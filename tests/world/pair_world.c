@@ -378,6 +378,6 @@ static uint64_t run(uint64_t seed, bool is_verbose) {
     return trace;
 }
 
-int main(int count, char **arguments) {
-    return seeds_main(count, arguments, 2000, run);
+int main(int argument_count, char **arguments) {
+    return seeds_main(argument_count, arguments, 2000, run);
 }

@@ -4,6 +4,7 @@
 #define PARENT_H
 
 #include "run/agents.h"
+#include "scenario.h"
 #include "virtual.h"
 
 typedef struct parent {
