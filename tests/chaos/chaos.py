@@ -49,14 +49,14 @@ def agent_killed(scene):
         for words in (r"edge \d+->\d+", r"round \d+", victims):
             check(re.search(words, lines[rank]), f"agent {rank} names no {words!r}: {lines[rank]}")
     check("killed by signal 9" in lines[victim], f"the killed agent's line: {lines[victim]!r}")
-    check_partial_results(scene)
+    check_partial_results(scene.path("run"))
 
 
-def check_partial_results(scene):
+def check_partial_results(folder):
     for rank in range(NODES):
-        path = scene.path(f"run/metrics-{rank}.jsonl")
+        path = f"{folder}/metrics-{rank}.jsonl"
         check(os.path.getsize(path) > 0, f"{path} is empty")
-    found = os.listdir(scene.path("run"))
+    found = os.listdir(folder)
     check("model.npy" not in found, "a run that failed has written a final model")
     check("model-last.npy" in found, "a run that failed has not kept the model recorded last")
 
@@ -103,7 +103,7 @@ def interrupted(scene):
         send(running.process.pid, signal.SIGINT)
         running.wait(15)
         running.check_refused("stopped", code=130)
-        check_partial_results(scene)
+        check_partial_results(scene.path("run"))
         shutil.rmtree(scene.path("run"))
 
 

@@ -154,8 +154,8 @@ class Stranger:
 
 
 def ports_are_taken_and_strangers_come(scene):
-    """Rank 0 takes the first free port; others are passed over, and have no say there. test_listener
-    has how many may come."""
+    """Rank 0 takes the first free port; others are passed over, and have no say there; how many may
+    come, test_listener has."""
     first = free_range()
     path = scene.experiment(**SHORT)
     strangers = [Stranger(first), Stranger(first + 1, b"SSH-2.0-x\r\n"), Stranger(first + 2)]

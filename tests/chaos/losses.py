@@ -81,9 +81,8 @@ def check_mean(running, nodes, lost):
     check(abs(sent["mean"] - sum(left) / len(left)) < 0.011, f"another mean: {running.out}")
 
 
-def check_repeated(scene):
+def check_repeated(scene, run):
     """The simulator has the same bits, with the same losses."""
-    run = scene.path("run")
     ended = scene.call("sim", run, "--replay", "--out", scene.path("again"), timeout=120)
     ended.check_well()
     for word in (f"same bits as {run}: ", "views begun)"):
@@ -110,7 +109,7 @@ def others_go_on_as_simulated(scene):
         check("killed by signal 9" in running.err, f"no cause is told: {running.err!r}")
         summary = read_json(scene.path("run/summary.json"))
         check("final_average" in summary and summary["consensus_distance"] == 0, f"{summary}")
-        check_repeated(scene)
+        check_repeated(scene, scene.path("run"))
         for folder in ("run", "again"):
             shutil.rmtree(scene.path(folder))
 
@@ -136,14 +135,14 @@ def who_was_stopped_returns(scene):
     view = next(v for v in views if v["round"] > joins[0]["after"])
     check(view["members"] == [0, 1, 2, 3], f"it returns with {view}")
     check(events(scene, 2, "end")[0]["outcome"] == "done", "it has not ended")
-    told = [(loss["node"], loss["returned"]) for loss in told_losses(scene)]
+    told = [(loss["node"], loss["returned"]) for loss in told_losses(scene.path("run"))]
     check(told == [(2, view["round"])], f"{told}, {view}")
     line = f"returned            agent 2 in round {view['round']}"
     check(line in running.out, f"no line {line!r} of the table: {running.out}")
     for words in ("agent 2 has returned in round", "was stopped by a signal for longer than"):
         check(words in running.err, f"{words!r} is missing in {running.err!r}")
     check_mean(running, 4, [])
-    check_repeated(scene)
+    check_repeated(scene, scene.path("run"))
 
 
 def on_a_device_one_is_killed_and_one_returns(scene):
@@ -157,12 +156,13 @@ def on_a_device_one_is_killed_and_one_returns(scene):
     wait_for_views(scene, 0, 1)
     stop_until_lost(scene, agents, 1)
     running.ends(3, 60)
-    check([loss["node"] for loss in told_losses(scene)] == [2, 1], f"{told_losses(scene)}")
+    told = told_losses(scene.path("run"))
+    check([loss["node"] for loss in told] == [2, 1], f"{told}")
     for rank in (0, 1, 3):
         view = events(scene, rank, "view")[-1]
         check(view["members"] == [0, 1, 3], f"agent {rank} ends with {view}")
     check(len(events(scene, 1, "join")) == 1, "agent 1 has not joined again")
-    check_repeated(scene)
+    check_repeated(scene, scene.path("run"))
 
 
 class Hands:
@@ -242,8 +242,8 @@ def new_processes_join(scene):
         check(os.path.exists(f"{folder}/model-{rank}.npy"), f"agent {rank} keeps no model")
 
 
-def told_losses(scene):
-    return read_json(scene.path("run/summary.json"))["lost"]
+def told_losses(folder):
+    return read_json(folder, "summary.json")["lost"]
 
 
 def check_left(scene, running, rank):
@@ -284,7 +284,7 @@ def who_dies_is_started_again_and_who_leaves_is_not(scene):
         running.wait_for(f"agent {rank} has returned in round")
     os.kill(scene.agents()[0], signal.SIGTERM)
     running.wait(60).check_well()
-    told = told_losses(scene)
+    told = told_losses(scene.path("run"))
     order = [(loss["node"], loss["left"]) for loss in told]
     check(order == [(2, True), (3, False), (0, False), (0, True)], f"{told}")
     for loss in told[1:3]:
@@ -299,7 +299,7 @@ def who_dies_is_started_again_and_who_leaves_is_not(scene):
     for rank in (2, 0):
         check_left(scene, running, rank)
     check_whole(scene, 2)
-    check_repeated(scene)
+    check_repeated(scene, scene.path("run"))
 
 
 def who_cannot_join_is_told_why(scene):
