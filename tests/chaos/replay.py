@@ -276,11 +276,11 @@ class Story:
         os.kill(self.running[rank].process.pid, signal.SIGCONT)
 
     def end(self):
-        """All end after a checkpoint, and go on from it."""
+        """All end after a checkpoint, and go on from it; a rank beyond the first joins again."""
         end_saved(list(self.running.values()), 0)
         self.start(*self.running)
-        for running in self.running.values():
-            running.wait_for("goes on from the checkpoint of round")
+        for rank in set(self.running) & set(range(self.RANKS)):
+            self.running[rank].wait_for("goes on from the checkpoint of round")
 
     def lose_power(self):
         ranks = list(self.running)
