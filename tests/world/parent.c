@@ -103,3 +103,11 @@ void parent_begin(const sl_checkpoints *checkpoints, uint32_t nodes) {
 bool parent_is_over(void) {
     return !run.process->alive;
 }
+
+void parent_judge(bool verbose) {
+    if (verbose)
+        printf("the run ended with %d at %.3f: %s\n", run.result, run.ended_s - first_s,
+               run.result != 0 ? run.error.text : "");
+    if (!parent_is_over())
+        world_fail("the run goes on at %.3f s", world_now() - first_s);
+}

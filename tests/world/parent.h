@@ -23,5 +23,7 @@ extern parent run;
  * outlive it. */
 void parent_begin(const sl_checkpoints *checkpoints, uint32_t nodes);
 bool parent_is_over(void);
+/* It has ended. */
+void parent_judge(bool verbose);
 
 #endif

@@ -6,8 +6,6 @@
 #include "strike.h"
 #include "virtual.h"
 
-static const double first_s = 1000; /* a world begins */
-
 typedef struct peer {
     process *process; /* the last one; NULL: it is yet to come, or comes again */
     sl_agent *agent;  /* that can be asked; NULL: there is none */

@@ -28,7 +28,7 @@
 #include "seeds.h"
 
 enum { QUICK = 50, STRIKES_MAX = 5, STARTS_MAX = 5, SAVED_AFTER = 3 };
-static const double first_s = 1000, most_s = 300, soon_s = 0.5, apart_s = 0.9, minute_s = 60;
+static const double most_s = 300, soon_s = 0.5, apart_s = 0.9, minute_s = 60;
 /* All waits between six starts, and what they take; to be lost, and to join. */
 static const double all_starts_s = 15 + 6, back_s = 5;
 
@@ -186,11 +186,7 @@ static uint32_t judge_starts(uint32_t rank) {
 }
 
 static void judge(bool verbose) {
-    if (verbose)
-        printf("the run ended with %d at %.3f: %s\n", run.result, run.ended_s - first_s,
-               run.result != 0 ? run.error.text : "");
-    if (!parent_is_over())
-        world_fail("the run goes on at %.3f s", world_now() - first_s);
+    parent_judge(verbose);
     if (run.result != 0 || !run.finished)
         world_fail("the run ended with %d: %s", run.result, run.error.text);
     uint32_t starts = 0;

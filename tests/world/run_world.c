@@ -207,14 +207,10 @@ static void judge_kills(void) {
 }
 
 static void judge(double began_s, bool verbose) {
-    if (verbose)
-        printf("the run ended with %d at %.3f: %s\n", run.result, run.ended_s - 1000,
-               run.result != 0 ? run.error.text : "");
-    if (!parent_is_over())
-        world_fail("the run goes on at %.3f s", world_now() - 1000);
+    parent_judge(verbose);
     if (run.ended_s > end_by(began_s))
-        world_fail("the run ended at %.3f s, and should have by %.3f", run.ended_s - 1000,
-                   end_by(began_s) - 1000);
+        world_fail("the run ended at %.3f s, and should have by %.3f", run.ended_s - first_s,
+                   end_by(began_s) - first_s);
     if ((run.result == 0) != run.finished)
         world_fail("the run ended with %d, and %s its folder", run.result,
                    run.finished ? "finished" : "did not finish");

@@ -17,6 +17,8 @@ enum { PROCESSES_MAX = 256 };
 
 /* ---- time and chance ---- */
 
+static const double first_s = 1000; /* when a world begins */
+
 void world_open(uint64_t seed, bool verbose);
 /* Kills what is left. */
 void world_close(void);
