@@ -94,8 +94,7 @@ def who_is_lost_for_wrong_frames_is_lost_for_that(scene):
     agents = []
     for rank, port in enumerate((ports[0], taps[0].port, taps[1].port)):
         roster = scene.roster((port, *ports[1:]), f"roster{rank}")
-        options = ["--roster", roster, "--rank", str(rank), "--run-id", "7"]
-        agents.append(scene.start("agent", path, *options, "--out", scene.path(f"out{rank}")))
+        agents.append(scene.agent(path, rank, roster, "--run-id", "7"))
     true = re.compile(r"warning: .*agent \d is lost: .*agent \d sent a malformed frame: ")
     wait_until(lambda: any(true.search(each.said) for each in agents), "the reason")
     said = "".join(each.said for each in agents)

@@ -18,10 +18,8 @@ def start_pair(scene, first, second, extra=((), ()), rosters=None):
     pair = []
     for rank, changes in enumerate((first, second)):
         path = scene.experiment(f"{rank}.json", **{**PAIR, **changes})
-        out = scene.path(f"out{rank}")
-        shutil.rmtree(out, ignore_errors=True)
-        words = ("agent", path, "--rank", str(rank), "--roster", rosters[rank], "--out", out)
-        pair.append(scene.start(*words, *extra[rank]))
+        shutil.rmtree(scene.path(f"out{rank}"), ignore_errors=True)
+        pair.append(scene.agent(path, rank, rosters[rank], *extra[rank]))
     return pair
 
 

@@ -30,10 +30,7 @@ def start_agents(scene, path, nodes, *cuts):
     """Agents that reach each other through a cutter only."""
     cutter, roster, ports = start_cutter(scene, nodes, *cuts)
     agents = [
-        scene.start(
-            *("agent", path, "--rank", str(rank), "--roster", roster),
-            *("--listen", f"127.0.0.1:{ports[rank]}", "--out", scene.path(f"out{rank}")),
-        )
+        scene.agent(path, rank, roster, "--listen", f"127.0.0.1:{ports[rank]}")
         for rank in range(nodes)
     ]
     return cutter, agents

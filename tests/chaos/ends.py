@@ -23,8 +23,7 @@ def start_alone(scene, folder):
     """A run of one agent, by hand, that does not end by itself."""
     scene.take_time()
     roster = scene.roster(free_ports(1))
-    words = ("--rank", "0", "--roster", roster, "--out", folder)
-    running = scene.start("agent", scene.experiment(**ALONE), *words)
+    running = scene.agent(scene.experiment(**ALONE), 0, roster, out=folder)
     running.wait_for("round 40/")
     about = read_json(folder, "run-0.json")
     check((about["outcome"], about["ended"], about["why"]) == ("running", None, None), f"{about}")

@@ -183,8 +183,7 @@ class Hands:
         name = f"{self.started}.json"
         file = self.scene.experiment(name, **{**self.changes, **changes})
         folder = self.scene.path(f"own{self.started}")
-        options = ["--rank", str(rank), "--roster", self.roster, "--out", folder, *options]
-        running = self.scene.start("agent", file, *options)
+        running = self.scene.agent(file, rank, self.roster, *options, out=folder)
         running.folder = folder
         return running
 

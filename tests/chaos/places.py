@@ -20,8 +20,7 @@ mount --bind "$0" /etc/resolv.conf && mount --bind "$1" /etc/nsswitch.conf && sh
 
 def agent(scene, rank, hosts, out, *extra, experiment=None, wrapper=()):
     path = experiment or scene.experiment(**PAIR)
-    command = ["agent", path, "--rank", str(rank), "--roster", hosts, "--out", scene.path(out)]
-    return scene.start(*command, *extra, wrapper=wrapper)
+    return scene.agent(path, rank, hosts, *extra, out=out, wrapper=wrapper)
 
 
 def refused(scene, running, out, *words):

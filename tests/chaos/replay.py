@@ -231,8 +231,7 @@ class Story:
 
     def start(self, *ranks):
         for rank in ranks:
-            words = ("--rank", str(rank), "--roster", self.roster, "--out", self.out)
-            self.running[rank] = self.scene.start("agent", self.path, *words)
+            self.running[rank] = self.scene.agent(self.path, rank, self.roster, out="out")
             self.starts[rank] += 1
 
     def settle(self):

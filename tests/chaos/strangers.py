@@ -12,9 +12,8 @@ from by_hand import PAIR
 
 
 def start(scene, experiment, rank, roster, out, *extra, wrapper=()):
-    command = ["agent", experiment, "--rank", str(rank), "--roster", roster]
-    command += ["--run-id", "1"]
-    return scene.start(*command, "--out", scene.path(out), *extra, wrapper=wrapper)
+    words = ("--run-id", "1", *extra)
+    return scene.agent(experiment, rank, roster, *words, out=out, wrapper=wrapper)
 
 
 def wait_listening(port):
