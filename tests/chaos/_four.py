@@ -35,10 +35,9 @@ class Four:
         self.roster = scene.roster(self.wire.ports, "roster", self.pins)
 
     def start(self, rank):
-        self.agents[rank] = self.scene.start(
-            *("agent", self.path, "--rank", str(rank), "--roster", self.roster),
-            *("--listen", f"127.0.0.1:{self.ports[rank]}", "--run-id", "1"),
-            *("--out", self.scene.path(f"out{rank}"), *self.extra[rank]),
+        options = ("--listen", f"127.0.0.1:{self.ports[rank]}", "--run-id", "1")
+        self.agents[rank] = self.scene.agent(
+            self.path, rank, self.roster, *options, *self.extra[rank]
         )
         return self.agents[rank]
 

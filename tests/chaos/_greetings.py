@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import os
 import re
+import socket
 import struct
 
 GREETING, CHALLENGE, PROOF, WELCOME, REFUSAL = 1, 2, 3, 4, 5
@@ -34,6 +35,21 @@ def hear(s):
     """(kind, payload) of the next message."""
     kind, count = HEAD.unpack(receive(s, HEAD.size))
     return kind, receive(s, count)
+
+
+def visit(port, rank, to, says=b""):
+    """Somebody without a key greets, and says this if he is welcome: the answer's kind, and all
+    that was said until it was ended."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+        s.sendall(message(GREETING, greeting(rank, to)))
+        kind, said = hear(s)
+        try:
+            s.sendall(says if kind == WELCOME else b"")
+            while more := s.recv(4096):
+                said += more
+        except ConnectionError:
+            pass
+    return kind, said
 
 
 def sha256(key, text):

@@ -12,8 +12,15 @@ HEADER = 64  # its bytes, with them
 OPERATIONS = [
     struct.pack("<BBHBBHQ", 3, kind, 0, 0, 0, 0, 80) + bytes(HEADER) for kind in range(16)
 ]
+HELLO, ABORT = 1, 5  # src/wire/frame.h
+
+
+def frame(kind, length=0, flags=0):
+    return FRAME.pack(b"STLG", VERSION, kind, flags, 1, 0, 1, 1, 1, length, 0).ljust(HEADER, b"\0")
+
+
 FRAMES = [
-    FRAME.pack(b"STLG", VERSION, kind, flags, 1, 0, 1, 1, 1, length, 0).ljust(HEADER, b"\0")
+    frame(kind, length, flags)
     for kind in range(24)
     for length in (0, 1, 1 << 16, (1 << 32) - 1)
     for flags in (0, 2, 255)

@@ -13,7 +13,7 @@ from _greetings import KEY, sha256
 MAGIC, TO_AT = b"starling", 12  # where a greeting says whom it is for
 CERTIFICATE = KEY + 1  # what a greeting says that its sender has
 MAC_BYTES, SIGNATURE_BYTES = 32, 64
-SIDES = (b"starling answers", b"starling dials".ljust(16, b"\0"))
+SIDE = b"starling dials".ljust(16, b"\0")
 
 
 def to_another(said, to):
@@ -33,9 +33,9 @@ class Pretender:
         self.kind = CERTIFICATE if certificates else KEY
         self.number = 0
 
-    def prove(self, said, challenge, dials=True):
+    def prove(self, said, challenge):
         self.number += 1
-        text = SIDES[dials] + said + challenge + self.run_id
+        text = SIDE + said + challenge + self.run_id
         if self.kind == KEY:
             return (self.random.randbytes(MAC_BYTES), sha256(bytes(32), text), b"")[self.number % 3]
         made_up = self.random.randbytes(SIGNATURE_BYTES)

@@ -196,6 +196,12 @@ class Scene:
     def call(self, *arguments, timeout=60, wrapper=()):
         return self.start(*arguments, wrapper=wrapper).wait(timeout)
 
+    def agent(self, path, rank, roster, *extra, out=None, wrapper=()):
+        """An agent by hand, with a folder of its own."""
+        words = ("agent", path, "--rank", str(rank), "--roster", roster)
+        out = self.path(out or f"out{rank}")
+        return self.start(*words, "--out", out, *extra, wrapper=wrapper)
+
     def processes(self):
         """pid -> arguments of every process of this folder, zombies of ours too."""
         found = {}

@@ -1,5 +1,5 @@
-"""A wire in front of agents: it forwards what goes over it. Whoever holds it cuts it, listens,
-alters what goes by, or has the port for itself (_cutter.py, _tap.py, _forger.py, _impostor.py)."""
+"""A wire in front of agents: it forwards what goes over it. Whoever holds it cuts it, listens, or
+alters what goes by (_cutter.py, _tap.py, _forger.py)."""
 
 import select
 import socket

@@ -43,32 +43,18 @@ def a_new_certificate_needs_no_roster(scene):
     run.end(range(4))
 
 
-def who_is_revoked_is_out_at_once(scene):
-    ca, run = begin(scene, membership__grace_s=3)
-    ca.revoke("node-2.crt")
-    for rank in (0, 1, 3):
-        check_reloaded(run.reload(f"out{rank}"), "the list of security.revoked is another one")
-        run.agents[rank].wait_for("is revoked (security.revoked)", 20)
-    for rank in (0, 1, 3):
-        run.agents[rank].wait_for("3 of 4 nodes go on", 20)
-    ended = run.agents[2]
-    ended.wait_for("is revoked (security.revoked)", 20)
-    ended.process.send_signal(signal.SIGINT)
-    ended.wait(60)
-    run.end((0, 1, 3))
-
-
-def a_list_that_ends_holds_on(scene):
-    """Who is on it stays out, nobody else is shut out, and who starts then is told."""
+def who_is_revoked_is_out_also_when_the_list_has_ended(scene):
+    """At once. A list that ends holds on: nobody else is shut out, and who starts then is told."""
     ca, run = begin(scene, membership__grace_s=3)
     ca.revoke("node-2.crt")
     ca.list("-crlsec", "5")
     for rank in (0, 1, 3):
         check_reloaded(run.reload(f"out{rank}"), "the list of security.revoked is another one")
+    for rank in (0, 1, 2, 3):
+        run.agents[rank].wait_for("is revoked (security.revoked)", 20)
+    ended = "warning: the list of security.revoked has ended; it holds on"
     for rank in (0, 1, 3):
-        run.agents[rank].wait_for(
-            "warning: the list of security.revoked has ended; it holds on", 20
-        )
+        run.agents[rank].wait_for(ended, 20)
         run.agents[rank].wait_for("3 of 4 nodes go on", 20)
     run.agents[3].process.kill()
     run.agents[3].process.wait()

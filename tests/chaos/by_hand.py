@@ -18,19 +18,9 @@ def start_pair(scene, first, second, extra=((), ()), rosters=None):
     pair = []
     for rank, changes in enumerate((first, second)):
         path = scene.experiment(f"{rank}.json", **{**PAIR, **changes})
-        out = scene.path(f"out{rank}")
-        shutil.rmtree(out, ignore_errors=True)
-        words = ("agent", path, "--rank", str(rank), "--roster", rosters[rank], "--out", out)
-        pair.append(scene.start(*words, *extra[rank]))
+        shutil.rmtree(scene.path(f"out{rank}"), ignore_errors=True)
+        pair.append(scene.agent(path, rank, rosters[rank], *extra[rank]))
     return pair
-
-
-def two_shells(scene):
-    for running in start_pair(scene, {}, {}):
-        running.wait(60).check_well()
-    scene.check_models(["out0", "out1"], experiment=scene.path("0.json"))
-    for rank in (0, 1):
-        check(os.path.exists(scene.path(f"out{rank}/summary.json")), f"no summary of rank {rank}")
 
 
 def one_shell_is_killed(scene):
@@ -48,27 +38,17 @@ def one_shell_is_killed(scene):
 
 
 def both_sides_name_what_differs(scene):
-    """With both values, as each has it; once all is well, name and record are let differ."""
-    edges = {"nodes": 2, "edges": [[0, 0, 0.75], [0, 1, 0.25], [1, 0, 0.25], [1, 1, 0.75]]}
-    choco, goes_on = {"algorithm": "choco-sgd"}, {"membership__on_loss": "continue"}
-    stops = 'membership.on_loss: "stop" here, "continue" at agent 1'
-    for first, second, words in (
-        ({}, {"optimizer__learning_rate": 0.375}, "optimizer.learning_rate: 0.01 here, 0.375 at"),
-        ({}, {"topology": edges}, "topology"),
-        (choco, {**choco, **goes_on}, stops),  # which has other replicas then
-    ):
-        pair = [running.wait(30) for running in start_pair(scene, first, second)]
-        for running in pair:
-            key = words.split(":")[0]
-            running.check_refused(key, "refused", "0", "1", code=1)
-        pair[0].check_refused(words, code=1)
-    for running in start_pair(scene, {"name": "left"}, {"record__every": 5}):
-        running.wait(60).check_well()
-
-
-def run_id_differs(scene):
+    """With both values, as each has it (test_agent has what else); name and record may differ."""
+    pair = [each.wait(30) for each in start_pair(scene, {}, {"optimizer__learning_rate": 0.375})]
+    for running, words in zip(pair, ("0.01 here, 0.375 at agent 1", "0.375 here, 0.01 at agent 0")):
+        running.check_refused("refused", f"optimizer.learning_rate: {words}", code=1)
     for running in start_pair(scene, {}, {}, (("--run-id", "1"), ("--run-id", "2"))):
         running.wait(30).check_refused("run id", "refused", code=1)
+    for running in start_pair(scene, {"name": "left"}, {"record__every": 5}):
+        running.wait(60).check_well()
+    scene.check_models(["out0", "out1"], experiment=scene.path("0.json"))
+    for rank in (0, 1):
+        check(os.path.exists(scene.path(f"out{rank}/summary.json")), f"no summary of rank {rank}")
 
 
 def rosters_differ(scene):

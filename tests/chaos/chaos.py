@@ -1,32 +1,23 @@
 #!/usr/bin/env python3
 """Agents and their parent are killed, stopped, interrupted: all end in time, and say why."""
-import json
 import os
-import random
 import re
 import shutil
 import signal
-import subprocess
 import time
 
 from _scene import check, run_tests, wait_until
 
-TIMEOUT = 10  # transport.timeout_s, where a test waits for it
 NODES = 5
 
 
-def start_run(scene, **changes):
-    """A run of agents that has trained for some rounds."""
+def start_run(scene, command="run"):
+    """Of agents, or simulated: it has trained for some rounds."""
     scene.take_time(1500)
-    path = scene.experiment(topology__nodes=NODES, **changes)
-    running = scene.start("run", path, "--out", scene.path("run"))
+    path = scene.experiment(topology__nodes=NODES)
+    running = scene.start(command, path, "--out", scene.path("run"))
     running.wait_for("round 40/")
-    agents = scene.agents()
-    check(
-        sorted(agents) == list(range(NODES)),
-        f"agents {sorted(agents)} are running, expected ranks 0 to {NODES - 1}",
-    )
-    return running, agents
+    return running
 
 
 def lines_of_agents(running):
@@ -42,8 +33,11 @@ def lines_of_agents(running):
     return lines
 
 
-def check_survivors(running, victim):
-    """The run failed; each survivor names its edge and round, and the victim's edge."""
+def agent_killed(scene):
+    """The run fails; each survivor names its edge and round, and the victim's edge."""
+    running, victim = start_run(scene), 3
+    os.kill(scene.agents()[victim], signal.SIGKILL)
+    running.wait(20)
     lines = lines_of_agents(running)
     check(running.code == 1, f"exit code {running.code}, expected 1: {running.err!r}")
     check(
@@ -54,27 +48,17 @@ def check_survivors(running, victim):
     for rank in set(range(NODES)) - {victim}:
         for words in (r"edge \d+->\d+", r"round \d+", victims):
             check(re.search(words, lines[rank]), f"agent {rank} names no {words!r}: {lines[rank]}")
+    check("killed by signal 9" in lines[victim], f"the killed agent's line: {lines[victim]!r}")
+    check_partial_results(scene.path("run"))
 
 
-def check_partial_results(scene, run="run"):
+def check_partial_results(folder):
     for rank in range(NODES):
-        path = scene.path(f"{run}/metrics-{rank}.jsonl")
+        path = f"{folder}/metrics-{rank}.jsonl"
         check(os.path.getsize(path) > 0, f"{path} is empty")
-    found = os.listdir(scene.path(run))
+    found = os.listdir(folder)
     check("model.npy" not in found, "a run that failed has written a final model")
     check("model-last.npy" in found, "a run that failed has not kept the model recorded last")
-
-
-def agent_killed(scene):
-    running, agents = start_run(scene)
-    os.kill(agents[3], signal.SIGKILL)
-    running.wait(20)
-    check_survivors(running, 3)
-    check(
-        "killed by signal 9" in lines_of_agents(running)[3],
-        f"the killed agent's line: {lines_of_agents(running)[3]!r}",
-    )
-    check_partial_results(scene)
 
 
 def little_memory(mib):
@@ -112,34 +96,21 @@ def out_of_memory(scene):
     check(ended.code == 1 and why in ended.err, f"{ended.code}: {ended.err!r}")
 
 
-def agent_stopped(scene):
-    """The others have recorded the round that the stopped agent cannot record any more."""
-    running, agents = start_run(scene, record__every=1, transport__timeout_s=TIMEOUT)
-    os.kill(agents[4], signal.SIGSTOP)
-    running.wait(30)
-    check_survivors(running, 4)
-    check(
-        "stopped" in lines_of_agents(running)[4],
-        f"the stopped agent's line: {lines_of_agents(running)[4]!r}",
-    )
-    check_partial_results(scene)
-
-
 def interrupted(scene):
     """Alone, and as from the keyboard: Ctrl-C reaches every process of the terminal's group."""
-    for send in (os.kill, os.killpg):
-        running, _ = start_run(scene)
+    for command, send in (("run", os.kill), ("run", os.killpg), ("sim", os.kill)):
+        running = start_run(scene, command)
         send(running.process.pid, signal.SIGINT)
         running.wait(15)
         running.check_refused("stopped", code=130)
-        check_partial_results(scene)
+        check_partial_results(scene.path("run"))
         shutil.rmtree(scene.path("run"))
 
 
 def parent_killed(scene):
     """Its agents end, one that is stopped too."""
-    running, agents = start_run(scene)
-    os.kill(agents[1], signal.SIGSTOP)
+    running = start_run(scene)
+    os.kill(scene.agents()[1], signal.SIGSTOP)
     running.process.kill()
     running.process.wait()
     scene.wait_gone(3)
@@ -182,44 +153,6 @@ def ended_while_libraries_load(scene):
         running.process.send_signal(signal.SIGTERM)
         running.wait(10)
         check(running.code in (-signal.SIGTERM, 130), f"exit code {running.code}: {running.err!r}")
-
-
-def killed_anywhere_metrics_are_whole_lines(scene):
-    """The process that writes is killed at a random moment. Readers take what is there."""
-    plot = os.path.join(os.path.dirname(__file__), "..", "..", "tools", "plot")
-    moments = random.Random(5)
-    for number in range(2):
-        path = scene.experiment(record={"every": 1}, topology__nodes=4)
-        out = scene.path(f"run{number}")
-        running = scene.start(("run", "sim")[number % 2], path, "--out", out)
-        running.wait_for("round 20/")
-        time.sleep(moments.uniform(0, 0.3))
-        running.process.kill()
-        running.process.wait()
-        scene.wait_gone(3)
-        names = [f"metrics-{rank}.jsonl" for rank in range(4)] + ["consensus.jsonl"]
-        for name in names:
-            with open(os.path.join(out, name)) as file:
-                text = file.read()
-            check(text.endswith("\n"), f"{name} ends in {text[-50:]!r}")
-            check(len([json.loads(line) for line in text.splitlines()]) >= 15, f"{name}: {text!r}")
-    # A line that another file system tore.
-    with open(os.path.join(out, "metrics-2.jsonl"), "a") as file:
-        file.write('{"round":99')
-    drawn = subprocess.run(
-        [plot, out, "-o", scene.path("plot.svg")], capture_output=True, text=True
-    )
-    check(drawn.returncode == 0 or "matplotlib is missing" in drawn.stderr, drawn.stderr)
-
-
-def simulation_interrupted(scene):
-    path = scene.experiment(topology__nodes=NODES)
-    running = scene.start("sim", path, "--out", scene.path("run"))
-    running.wait_for("round 40/")
-    running.process.send_signal(signal.SIGINT)
-    running.wait(15)
-    running.check_refused("stopped", code=130)
-    check_partial_results(scene)
 
 
 if __name__ == "__main__":

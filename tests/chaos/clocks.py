@@ -71,10 +71,7 @@ def who_connects_anew_is_let_in(scene):
     cutter, roster, ports = start_cutter(scene, 2, 7, CUTS, 20000)
 
     def start_agent(rank):
-        options = ("--roster", roster, "--out", scene.path(f"out{rank}"))
-        return scene.start(
-            "agent", path, "--rank", str(rank), "--listen", f"127.0.0.1:{ports[rank]}", *options
-        )
+        return scene.agent(path, rank, roster, "--listen", f"127.0.0.1:{ports[rank]}")
 
     first = start_agent(0)
     with turned(scene):

@@ -1,16 +1,9 @@
 #!/usr/bin/env python3
 """Connections between living agents are cut at random: the run ends with the simulator's bits. Real
-sockets, of agents and of sessions; fault_world and session_world draw algorithm and cuts.
-
-usage: cuts.py STARLING [TEST ...]
-       cuts.py STARLING --many CUTS [SEED]     a run of eight agents, with that many cuts
-"""
-import os
-import sys
-
+sockets; fault_world and session_world draw algorithm and cuts."""
 from _cutter import Cutter
-from _scene import Scene, check, run_tests
 from _ports import free_ports
+from _scene import check, run_tests
 
 QUICK = {
     "model": {"name": "mlp", "hidden": [32]},
@@ -33,14 +26,11 @@ def start_cutter(scene, nodes, seed, cuts, mean):
     return cutter, scene.roster(cutter.ports), ports
 
 
-def start_agents(scene, path, nodes, seed, cuts, mean):
+def start_agents(scene, path, nodes, *cuts):
     """Agents that reach each other through a cutter only."""
-    cutter, roster, ports = start_cutter(scene, nodes, seed, cuts, mean)
+    cutter, roster, ports = start_cutter(scene, nodes, *cuts)
     agents = [
-        scene.start(
-            *("agent", path, "--rank", str(rank), "--roster", roster),
-            *("--listen", f"127.0.0.1:{ports[rank]}", "--out", scene.path(f"out{rank}")),
-        )
+        scene.agent(path, rank, roster, "--listen", f"127.0.0.1:{ports[rank]}")
         for rank in range(nodes)
     ]
     return cutter, agents
@@ -57,23 +47,11 @@ def wait_for_all(cutter, agents, cuts, seconds):
     check(made == cuts, f"{made} cuts were made, wanted {cuts}")
 
 
-def train(scene, nodes, seed, cuts, seconds=200, **changes):
-    topology = {"nodes": nodes, "family": "ring"}
-    path = scene.experiment(**{**QUICK, "topology": topology, **changes})
-    cutter, agents = start_agents(scene, path, nodes, seed, cuts, 60000)
-    wait_for_all(cutter, agents, cuts, seconds)
-    scene.check_models([f"out{rank}" for rank in range(nodes)], experiment=path)
-    return cutter.made
-
-
 def d_psgd(scene):
-    train(scene, 4, 1, 8, rounds=12)
-
-
-def payloads_on_a_device(scene):
-    """Frames go to and from memory of the (emulated) device."""
-    scene.emulate_device()
-    train(scene, 4, 7, 8, rounds=12, device="cuda:0", transport__gpu_direct="on")
+    path = scene.experiment(**QUICK, topology={"nodes": 4, "family": "ring"}, rounds=12)
+    cutter, agents = start_agents(scene, path, 4, 1, 8, 60000)
+    wait_for_all(cutter, agents, 8, 200)
+    scene.check_models([f"out{rank}" for rank in range(4)], experiment=path)
 
 
 def gone_for_longer(scene):
@@ -89,17 +67,5 @@ def gone_for_longer(scene):
             check(word in agent.err, f"{word!r} is missing in {agent.err!r}")
 
 
-def many(starling, cuts, seed=1):
-    scene = Scene(os.path.abspath(starling))
-    try:
-        made = train(scene, 8, seed, cuts, 1800, rounds=cuts)
-    finally:
-        scene.close()
-    print(f"8 agents, {cuts} rounds, cuts {made}: bit-equal to the simulator")
-
-
 if __name__ == "__main__":
-    if sys.argv[2:3] == ["--many"]:
-        many(sys.argv[1], *map(int, sys.argv[3:]))
-    else:
-        run_tests()
+    run_tests()

@@ -66,17 +66,6 @@ def check_same(out, whole, names=""):
     same(*({n: c for n, c in files.items() if re.match(names, n)} for files in (found, expected)))
 
 
-def the_last_word_of_a_run_cannot_be_written(scene):
-    """All else is there: run.json is opened, written twice, synced and renamed as the run begins,
-    and written once more at its end."""
-    path = scene.experiment(**SMALL)
-    for command in ("sim", "run"):
-        out = scene.path(command)
-        with environment(scene, failing(scene, f"{out}/run.json", "any", "6+", errno.ENOSPC)):
-            ended = scene.call(command, path, "--out", out)
-        ended.check_refused("No space left", f"{out}/run.json", code=1)
-
-
 def writes_take_half(scene):
     """Each of them: nothing is lost."""
     path, whole, out = scene.experiment(**SMALL), scene.path("whole"), scene.path("halves")

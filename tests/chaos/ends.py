@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How a run has ended is in its files, whatever ended it: without members that were lost, without a
-quorum, by a signal that ends a program at once, on a full disk. Where a process could write nothing
-any more, readers find that it is gone."""
+"""How a run has ended is in its files, whatever ended it: without a quorum, by a signal that ends a
+program at once, on a full disk. Where a process could write nothing any more, readers find that it
+is gone."""
 import calendar
 import contextlib
 import os
@@ -12,12 +12,9 @@ import time
 from _ports import free_ports
 from _scene import check, read_json, run_tests
 from disks import mounted
-from losses import Hands, wait_for_views
+from losses import Hands
 
-CRASHES = {
-    "SIGABRT": "Aborted",
-    "SIGSEGV": "Segmentation fault",
-}
+CRASHES = {"SIGABRT": "Aborted", "SIGSEGV": "Segmentation fault"}
 ALONE = {"topology": {"nodes": 1, "family": "complete"}, "checkpoint": {"every": 20, "keep": 2}}
 GONE = "ended without a word"
 
@@ -26,40 +23,11 @@ def start_alone(scene, folder):
     """A run of one agent, by hand, that does not end by itself."""
     scene.take_time()
     roster = scene.roster(free_ports(1))
-    words = ("--rank", "0", "--roster", roster, "--out", folder)
-    running = scene.start("agent", scene.experiment(**ALONE), *words)
+    running = scene.agent(scene.experiment(**ALONE), 0, roster, out=folder)
     running.wait_for("round 40/")
     about = read_json(folder, "run-0.json")
     check((about["outcome"], about["ended"], about["why"]) == ("running", None, None), f"{about}")
     return running
-
-
-def check_missing(running, folder, about, ranks, rounds):
-    """It has ended with 3, and says without whom: in both files and on standard error."""
-    check(running.code == 3, f"exit code {running.code}: {running.err!r}")
-    missing = read_json(folder, "summary.json")["missing"]
-    for rank in ranks:
-        words = rf"agent {rank} \(lost in round \d+ of {rounds}\)"
-        check(re.search(words, missing), f"no {words!r} in {missing!r}")
-    check(len(re.findall(r"agent \d+", missing)) == len(ranks), f"others are named: {missing!r}")
-    info = read_json(folder, about)
-    check((info["outcome"], info["why"]) == ("done", missing), f"{info}")
-    told = [line for line in running.err.splitlines() if line.endswith("; exit code 3")]
-    check(len(told) == 1 and missing in told[0], f"{missing!r} is not told: {running.err!r}")
-
-
-def who_was_lost_for_good_is_named(scene):
-    """By neighbours and by whoever was none of it: two of four, half is left."""
-    lost = [3, 2]
-    hands = Hands(scene, rounds=700)
-    for views, rank in enumerate(lost, 1):
-        hands.kill(rank)
-        wait_for_views(scene, 1, views, hands.agents[1].folder)
-    for rank, running in enumerate(hands.agents):
-        if rank not in lost:
-            running.wait(60)
-            check_missing(running, running.folder, f"run-{rank}.json", lost, 700)
-    check(read_json(hands.agents[1].folder, "summary.json")["minority"] is False, "no minority")
 
 
 def who_reaches_no_quorum_says_so(scene):
@@ -87,18 +55,14 @@ def check_crashed(scene, folder, file, name):
         check(f"crashed: {words}" in said, f"{command}: {said!r}")
 
 
-def a_signal_that_ends_an_agent_is_in_its_file(scene):
+def a_signal_that_ends_a_program_is_in_its_file(scene):
     """And ends it as it would without."""
-    for name in ("SIGABRT", "SIGSEGV"):
+    for name in CRASHES:
         folder = scene.path(name)
         running = start_alone(scene, folder)
         running.process.send_signal(getattr(signal, name))
-        code = running.wait(20).code
-        check(code == -getattr(signal, name), f"{name}: exit code {code}")
+        running.ends(-getattr(signal, name), 20)
         check_crashed(scene, folder, "run-0.json", name)
-
-
-def so_it_is_of_runs_and_simulations(scene):
     path = scene.experiment(**{**ALONE, "topology": {"nodes": 3, "family": "ring"}})
     for command in ("sim", "run"):
         folder = scene.path(command)

@@ -1,43 +1,33 @@
 #!/usr/bin/env python3
 """Who connects to agents with keys, without one, or with theirs: the pair trains all the same."""
+import concurrent.futures
 import os
 import signal
+import subprocess
 import time
 
+from _greetings import REFUSAL, WELCOME, visit
+from _heads import HELLO, frame
 from _scene import check, read_bytes, run_tests, wait_until
-from _keyed import (
-    RUN_ID,
-    SEALED,
-    make_keys,
-    make_nodes,
-    with_key,
-    with_pair,
-    check_both,
-    start_as,
-)
+from _keyed import RUN_ID, SEALED, check_both, make_keys, make_nodes, start_as, with_key, with_pair
 from _ports import free_ports
 from by_hand import PAIR
-from strangers import MODES, Strangers, listening_ports, start, wait_listening
+from strangers import listening_ports, start, wait_listening
 
 
 def strangers_get_no_word_of_the_run(scene):
+    """Nor of who has neighbours."""
     make_keys(scene, "run.key")
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
     ports = free_ports(2)
     roster = scene.roster(ports)
     first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
     wait_listening(ports[0])
-    strangers = Strangers(scene)
-    try:
-        for rank, mode in [(1, mode) for mode in MODES] + [(7, "hello")]:
-            process = strangers.send(ports[0], mode, rank, 0)
-            said, why = process.communicate(timeout=120)
-            check("connected" not in said, f"{mode} was accepted: {said!r} {why!r}")
-        second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
-        ended = [second.wait(60), first.wait(60)]
-    finally:
-        strangers.end()
-    check_both(scene, experiment, ended)
+    answers = {visit(ports[0], rank, 0) for rank in (1, 7)}
+    kind, said = answers.pop()
+    check(not answers and kind == REFUSAL and b"shows no key" in said, f"{kind} {said!r} {answers}")
+    second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
+    check_both(scene, experiment, [second.wait(60), first.wait(60)])
     check("shows no key" in first.said, repr(first.said))
     check("is no neighbour" not in first.said, "who has neighbours is told to strangers")
 
@@ -45,6 +35,13 @@ def strangers_get_no_word_of_the_run(scene):
 def who_has_the_key_and_misbehaves_changes_nothing(scene):
     """In each manner that stranger.c knows, as either agent, before its neighbour comes, while both
     train, and until both have ended."""
+    sent = []
+
+    def send(port, *passage):
+        command = [scene.built("tests/stranger"), str(port), *passage]
+        command += [scene.path("run.key"), str(RUN_ID)]
+        sent.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+
     make_keys(scene, "run.key")
     scene.take_time()
     long = {"rounds": 800, "record__every": 200, "transport__connect_timeout_s": 60}
@@ -52,24 +49,24 @@ def who_has_the_key_and_misbehaves_changes_nothing(scene):
     ports = free_ports(2)
     roster = scene.roster(ports)
     own = ("--run-id", str(RUN_ID), *with_key("run.key"))
-    key = (scene.path("run.key"), str(RUN_ID))
     agents = [start(scene, experiment, 0, roster, "out0", *own)]
     wait_listening(ports[0])
-    strangers = Strangers(scene)
     try:
-        sent = [strangers.send(ports[0], "keyed", 1, 0, *key)]
+        send(ports[0], "1", "0")
         check(sent[0].stdout.readline() == "connected\n", "the agent does not let greet")
         agents[0].wait_for("HELLO names another incarnation than its greeting")
         agents[0].wait_for("unsupported protocol")  # TLS 1.2
         agents.append(start(scene, experiment, 1, roster, "out1", *own))
         wait_listening(ports[1])
-        sent.append(strangers.send(ports[1], "keyed", 0, 1, *key))
+        send(ports[1], "0", "1")
         ended = [agent.wait(120) for agent in agents]
         for process in sent:
-            said, why = process.communicate(timeout=120)
-            check(" frames" in said, f"{said!r} {why!r}")
+            said, _ = process.communicate(timeout=120)
+            check(" frames" in said, f"{said!r}")
     finally:
-        strangers.end()
+        for process in sent:
+            process.kill()
+            process.communicate()
     check_both(scene, experiment, ended)
     for words in ("another run id", "did not prove itself"):
         check(words in ended[0].said, f"{words!r} is missing in {ended[0].said!r}")
@@ -103,7 +100,10 @@ def who_has_a_living_ranks_key_does_not_replace_it(scene):
 
 def strangers_get_no_word_of_a_run_without_security(scene):
     """`starling run` makes a key for its agents, and not where security.mode is none."""
-    for mode, word in (("auto", "shows no key"), ("none", "calls itself agent")):
+    for mode, wanted, word in (
+        ("auto", REFUSAL, "shows no key"),
+        ("none", WELCOME, "calls itself agent"),
+    ):
         experiment = scene.experiment(
             rounds=40, security__mode=mode, transport__connect_timeout_s=60
         )
@@ -111,18 +111,15 @@ def strangers_get_no_word_of_a_run_without_security(scene):
         wait_until(lambda: len(scene.agents()) == 8, "eight agents", pause_s=0)
         agents = scene.agents()
         os.kill(agents[7], signal.SIGSTOP)  # no roster until it goes on
-        strangers = Strangers(scene)
-        try:
-            wait_until(lambda: listening_ports(agents[0]), "agent 0 listens")
-            stranger = strangers.send(listening_ports(agents[0])[0], "hello", 1, 0)
+        wait_until(lambda: listening_ports(agents[0]), "agent 0 listens")
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            port = listening_ports(agents[0])[0]
+            stranger = pool.submit(visit, port, 1, 0, frame(HELLO))
             time.sleep(1)
             os.kill(agents[7], signal.SIGCONT)
-            running.wait(60).check_well()
-            said, why = stranger.communicate(timeout=120)
-        finally:
-            strangers.end()
-        accepted = "connected" in said
-        check(accepted == (mode == "none"), f"{mode}: {said!r} {why!r}")
+            kind, said = stranger.result()
+        running.wait(60).check_well()
+        check(kind == wanted, f"{mode}: {kind} {said!r}")
         check(word in running.said, f"{word!r} is missing in {running.said!r}")
     first, second = (read_bytes(scene.path(f"{mode}/model-0.npy")) for mode in ("auto", "none"))
     check(first == second, "the key changes the model")

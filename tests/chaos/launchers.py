@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Agents that launchers start: rank and peers from the environment, and the rendezvous at rank 0.
 
-Open MPI, Slurm and torchrun are used where they are; torchrun is made up by its variables too, as
-Kubernetes is."""
+Open MPI, Slurm and torchrun are used where they are; torchrun is made up by its variables too."""
 
 import json
 import os
@@ -17,9 +16,7 @@ import _torchrun
 from _walls import Net, why_no_net
 from _scene import check, run_tests
 from _ports import free_ports
-from crowd import Watched
 from strangers import wait_listening
-from watchers import Dribblers
 
 SHORT = {
     "rounds": 20,
@@ -59,26 +56,16 @@ def free_range():
             continue
 
 
-def torchrun(rank, port, size=4, host="127.0.0.1", hosts=1):
-    """What torchrun sets; its store is at MASTER_PORT."""
-    return {
-        "RANK": str(rank),
-        "WORLD_SIZE": str(size),
-        "LOCAL_WORLD_SIZE": str(size // hosts),
-        "MASTER_ADDR": host,
-        "MASTER_PORT": str(port),
-        "TORCHELASTIC_RUN_ID": "none",
-    }
-
-
 def by_hand(rank, port, size=2, host="127.0.0.1"):
     """MASTER_ADDR and MASTER_PORT as a script sets them."""
-    return {
-        "RANK": str(rank),
-        "WORLD_SIZE": str(size),
-        "MASTER_ADDR": host,
-        "MASTER_PORT": str(port),
-    }
+    told = {"RANK": rank, "WORLD_SIZE": size, "MASTER_ADDR": host, "MASTER_PORT": port}
+    return {name: str(value) for name, value in told.items()}
+
+
+def torchrun(rank, port, host="127.0.0.1", hosts=1):
+    """What torchrun sets for four; its store is at MASTER_PORT."""
+    more = {"LOCAL_WORLD_SIZE": str(4 // hosts), "TORCHELASTIC_RUN_ID": "none"}
+    return {**by_hand(rank, port, 4, host), **more}
 
 
 def wait_all(agents):
@@ -86,10 +73,6 @@ def wait_all(agents):
         running.wait(60)
     for running in agents:
         running.check_well()
-
-
-def no_folder(scene, out="out"):
-    check(not os.path.exists(scene.path(out)), "it has left a run folder")
 
 
 def launchers_here(folder):
@@ -138,26 +121,13 @@ def a_loop_of_your_own(scene):
 
 
 def lists_of_hosts(scene):
-    """A hostfile as roster: a rank for each slot, at ports one after the other. test_launch has the
-    other forms."""
+    """A hostfile as roster: a rank for each slot, at ports one after the other. test_launch has
+    other forms, and other launchers."""
     path = scene.experiment(**SHORT)
     hosts = scene.write("hosts", "127.0.0.1 slots=4\n")
     peers = ("--roster", hosts, "--port", str(free_range()))
     wait_all([start(scene, path, {}, "--rank", str(rank), *peers) for rank in range(4)])
     scene.check_models(["out"] * 4, experiment=path)
-    few = scene.write("few", "node01 slots=2\n")
-    start(scene, path, {}, "--rank", "0", "--roster", few, out="few").wait(20).check_refused(
-        "few", "2 slots", "4 nodes"
-    )
-
-
-def kubernetes(scene):
-    """An indexed job: a rank, and names that follow from it."""
-    first = 10 * ((free_range() + 9) // 10)
-    path = scene.experiment(**PAIR)
-    peers = {"STARLING_ROSTER": f"127.0.0.1:{first // 10}{{rank}}"}
-    wait_all([start(scene, path, {"JOB_COMPLETION_INDEX": str(i), **peers}) for i in range(2)])
-    scene.check_models(["out"] * 2, experiment=path)
 
 
 class Stranger:
@@ -184,22 +154,17 @@ class Stranger:
 
 
 def ports_are_taken_and_strangers_come(scene):
-    """Rank 0 takes the first free port; others are passed over, and have no say there."""
+    """Rank 0 takes the first free port; others are passed over, and have no say there; how many may
+    come, test_listener has."""
     first = free_range()
     path = scene.experiment(**SHORT)
     strangers = [Stranger(first), Stranger(first + 1, b"SSH-2.0-x\r\n"), Stranger(first + 2)]
     guests = []
     try:
         agents = [start(scene, path, torchrun(rank, first)) for rank in (0, 2, 1)]
+        wait_listening(first + 3)
         for words in (b"", b"GET / HTTP/1.0\r\n\r\n", b"STLGmeet" + b"\xff" * 200, b"STLGmeet"):
-            until = time.monotonic() + 120
-            while True:
-                try:
-                    guests.append(socket.create_connection(("127.0.0.1", first + 3)))
-                    break
-                except ConnectionRefusedError:
-                    check(time.monotonic() < until, "rank 0 does not listen")
-                    time.sleep(0.05)
+            guests.append(socket.create_connection(("127.0.0.1", first + 3)))
             guests[-1].sendall(words)
         time.sleep(0.5)
         agents.append(start(scene, path, torchrun(3, first)))
@@ -215,26 +180,6 @@ def ports_are_taken_and_strangers_come(scene):
     scene.check_models(["out"] * 4, experiment=path)
 
 
-def a_crowd_comes_to_a_rendezvous(scene):
-    """Greetings that dribble take no descriptor that others need, and keep nobody out."""
-    first = free_range()
-    path = scene.experiment(**PAIR)
-    few = ("prlimit", "--nofile=64:64")
-    agents = [start(scene, path, by_hand(0, first, size=2), wrapper=few)]
-    wait_listening(first)
-    crowd, watched = Dribblers(first, 200, b"STLGmeet"), Watched(agents[0].process.pid)
-    try:
-        crowd.start()
-        crowd.wait_all()
-        agents.append(start(scene, path, by_hand(1, first, size=2)))
-        wait_all(agents)
-    finally:
-        crowd.end()
-        watched.end()
-    check(watched.descriptors < 60, f"{watched.descriptors} of 64 descriptors")
-    scene.check_models(["out"] * 2, experiment=path)
-
-
 def who_does_not_come_is_named(scene):
     """Others, and rank 0 where another program is at its port."""
     port, taken = free_range(), free_range()
@@ -248,7 +193,7 @@ def who_does_not_come_is_named(scene):
     lost.check_refused("rank 0", f"127.0.0.1 ports {taken}", "10 s", "connect_timeout_s", code=1)
     for running in agents:
         running.wait(20).check_refused("ranks 2, 3 of 4", "10 s", "connect_timeout_s", code=1)
-    no_folder(scene)
+    check(not os.path.exists(scene.path("out")), "it has left a run folder")
 
 
 def a_terminal_for_all(scene):

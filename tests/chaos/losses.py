@@ -14,7 +14,7 @@ PATIENT, IMPATIENT = 30, 8
 PAUSE_US = 1500  # of each product: a round takes 8 ms
 
 
-def start(scene, nodes=8, **changes):
+def start(scene, nodes, **changes):
     """A run that has trained for some rounds, and has hundreds before it."""
     scene.take_time(PAUSE_US)
     changes = {"rounds": 400, "membership__on_loss": "continue", **changes}
@@ -48,6 +48,8 @@ def check_gone_on(scene, running, nodes, lost):
     check(named == lost, f"missing: {summary['missing']!r}")
     check(summary["members"] == sorted(set(range(nodes)) - set(lost)), f"{summary['members']}")
     check(sorted(loss["node"] for loss in told) == lost, f"the summary names {told}")
+    about = read_json(scene.path("run/run.json"))
+    check((about["outcome"], about["why"]) == ("done", summary["missing"]), f"{about}")
     views = set()
     for rank in sorted(set(range(nodes)) - set(lost)):
         last = events(scene, rank, "view")[-1]
@@ -79,88 +81,37 @@ def check_mean(running, nodes, lost):
     check(abs(sent["mean"] - sum(left) / len(left)) < 0.011, f"another mean: {running.out}")
 
 
-def check_repeated(scene, folder="run"):
+def check_repeated(scene, run):
     """The simulator has the same bits, with the same losses."""
-    run = scene.path(folder)
     ended = scene.call("sim", run, "--replay", "--out", scene.path("again"), timeout=120)
     ended.check_well()
     for word in (f"same bits as {run}: ", "views begun)"):
         check(word in ended.out, f"{word!r} is missing in {ended.out!r}")
 
 
-def leave(agents, rank):
-    os.kill(agents[rank], signal.SIGTERM)
-
-
-def check_whole(fold, views):
-    """It has all that both stages of its last exchange under a view bring."""
-    over = ((1, 1), (2, 0))  # a stage is one part: after that of the second, or behind it
-    last = fold["exchange"] in [view["exchange"] for view in views]
-    check(last and (fold["step"], fold["part"]) in over, f"{fold}, {views}")
-
-
-def who_leaves_ends_its_round_and_nobody_waits(scene):
-    """The leader leaves, too. All that a leaver has sent goes into the others' models."""
-    algorithm = {"name": "gradient-tracking"}
-    kept = {"every": 500, "keep": 20}
-    running, agents = start(scene, nodes=4, algorithm=algorithm, checkpoint=kept)
-    for views, rank in enumerate((2, 0), 1):
-        leave(agents, rank)
-        wait_for_views(scene, 1, views)
-    running.wait(60).check_well()
-    for rank in (2, 0):
-        end = events(scene, rank, "end")[0]
-        check(end["outcome"] == "left", f"agent {rank} has ended so: {end}")
-        name = f"run/checkpoints/round-{end['round']}-rank-{rank}.safetensors"
-        check(os.path.exists(scene.path(name)), f"{name} is missing")
-        check(f"agent {rank} has left, the others go on" in running.err, running.err)
-        check(f"left                agent {rank} after round" in running.out, running.out)
-        view = next(v for v in events(scene, 1, "view") if rank not in v["members"])
-        check(view["round"] == end["round"] + 1, f"it ends with {end}, before {view}")
-        folds = [e for who in (1, 3) for e in events(scene, who, "fold") if e["peer"] == rank]
-        for fold in folds:  # of this view, or of one before, into which the other went first
-            check_whole(fold, events(scene, fold["node"], "view"))
-        told = [event for event in events(scene, 1, "lost") if event["peer"] == rank]
-        check(len(told) == 1 and "has left" in told[0]["why"], f"agent 1 has lost {told}")
-    summary = read_json(scene.path("run/summary.json"))
-    told = [(loss["node"], loss["left"]) for loss in summary["lost"]]
-    check(told == [(2, True), (0, True)] and "missing" not in summary, f"{summary}")
-    check_repeated(scene)
-
-
-def other_algorithms_go_on_as_simulated(scene):
-    """Replicas of all, push-sum weights of peers that only send or only get something, and an
-    exchange of all, which is void until a view. loss_world has the others, without the logs."""
+def others_go_on_as_simulated(scene):
+    """When one is killed, and average at the end: models, replicas of all, push-sum weights of
+    peers that only send or only get something, and an exchange of all, which is void until a view.
+    loss_world has the others, without the logs."""
     choco = {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.1}}
     for algorithm, more in (
+        ("d-psgd", {"topology": {"nodes": 4, "family": "ring"}}),
         (choco, {}),
         ("sgp", {"topology": {"nodes": 4, "family": "one-peer-exponential"}}),
         ("all-reduce", {"optimizer": {"learning_rate": 0.01, "momentum": 0.9}}),
     ):
         changes = {"algorithm": algorithm, "rounds": 300, "transport__chunk_bytes": 4096, **more}
-        running, agents = start(scene, nodes=4, **changes)
+        running, agents = start(scene, nodes=4, final_average=True, **changes)
         os.kill(agents[1], signal.SIGKILL)
         running.wait(60)
         check_gone_on(scene, running, 4, [1])
-        check_repeated(scene)
+        check_mean(running, 4, [1])
+        check("killed by signal 9" in running.err, f"no cause is told: {running.err!r}")
+        summary = read_json(scene.path("run/summary.json"))
+        check("final_average" in summary and summary["consensus_distance"] == 0, f"{summary}")
+        check_repeated(scene, scene.path("run"))
         for folder in ("run", "again"):
             shutil.rmtree(scene.path(folder))
-
-
-def one_of_eight_is_killed(scene):
-    """And those who are left average at the end."""
-    running, agents = start(scene, final_average=True)
-    os.kill(agents[3], signal.SIGKILL)
-    running.wait(60)
-    check_gone_on(scene, running, 8, [3])
-    check_mean(running, 8, [3])
-    check("killed by signal 9" in running.err, f"no cause is told: {running.err!r}")
-    for rank in (2, 4):
-        why = events(scene, rank, "lost")[0]["why"]
-        check("nothing is exchanged" in why, f"agent {rank} tells no cut: {why!r}")
-    summary = read_json(scene.path("run/summary.json"))
-    check("final_average" in summary and summary["consensus_distance"] == 0, f"{summary}")
-    check_repeated(scene)
 
 
 def stop_until_lost(scene, agents, rank):
@@ -173,34 +124,52 @@ def stop_until_lost(scene, agents, rank):
 
 
 def who_was_stopped_returns(scene):
-    """With momentum, which begins at 0 again; twice, one after the other, and repeated."""
+    """With momentum, which begins at 0 again. It is repeated."""
     kept = {"learning_rate": 0.01, "momentum": 0.9}
-    changes = {"membership__grace_s": IMPATIENT, "optimizer": kept, "rounds": 1500}
+    changes = {"membership__grace_s": IMPATIENT, "optimizer": kept, "rounds": 1000}
     running, agents = start(scene, nodes=4, **changes)
-    for rank in (2, 1):
-        stop_until_lost(scene, agents, rank)
+    stop_until_lost(scene, agents, 2)
     running.wait(60).check_well()
-    told = told_losses(scene)
-    for rank, sponsor in ((2, 1), (1, 0)):
-        joins, views = events(scene, rank, "join"), events(scene, rank, "view")
-        check(len(joins) == 1 and joins[0]["sponsor"] == sponsor, f"agent {rank} joins: {joins}")
-        view = next(v for v in views if v["round"] > joins[0]["after"])
-        check(view["members"] == [0, 1, 2, 3], f"agent {rank} returns with {view}")
-        check(events(scene, rank, "end")[0]["outcome"] == "done", f"agent {rank} has not ended")
-        losses = [loss for loss in told if loss["node"] == rank]
-        check([loss["returned"] for loss in losses] == [view["round"]], f"{losses}, {view}")
-        line = f"returned            agent {rank} in round {view['round']}"
-        check(line in running.out, f"no line {line!r} of the table: {running.out}")
-        check(f"agent {rank} has returned in round" in running.err, running.err)
+    joins, views = events(scene, 2, "join"), events(scene, 2, "view")
+    check(len(joins) == 1 and joins[0]["sponsor"] == 1, f"it joins: {joins}")
+    view = next(v for v in views if v["round"] > joins[0]["after"])
+    check(view["members"] == [0, 1, 2, 3], f"it returns with {view}")
+    check(events(scene, 2, "end")[0]["outcome"] == "done", "it has not ended")
+    told = [(loss["node"], loss["returned"]) for loss in told_losses(scene.path("run"))]
+    check(told == [(2, view["round"])], f"{told}, {view}")
+    line = f"returned            agent 2 in round {view['round']}"
+    check(line in running.out, f"no line {line!r} of the table: {running.out}")
+    for words in ("agent 2 has returned in round", "was stopped by a signal for longer than"):
+        check(words in running.err, f"{words!r} is missing in {running.err!r}")
     check_mean(running, 4, [])
-    check_repeated(scene)
+    check_repeated(scene, scene.path("run"))
+
+
+def on_a_device_one_is_killed_and_one_returns(scene):
+    """The emulated one; with a replica of each neighbour, which begins anew."""
+    scene.emulate_device()
+    compressor = {"name": "float16"}
+    algorithm = {"name": "choco-sgd", "replicas": "per-neighbour", "compressor": compressor}
+    changes = {"device": "cuda:0", "model": "softmax", "rounds": 900, "algorithm": algorithm}
+    running, agents = start(scene, nodes=4, membership__grace_s=IMPATIENT, **changes)
+    os.kill(agents[2], signal.SIGKILL)
+    wait_for_views(scene, 0, 1)
+    stop_until_lost(scene, agents, 1)
+    running.ends(3, 60)
+    told = told_losses(scene.path("run"))
+    check([loss["node"] for loss in told] == [2, 1], f"{told}")
+    for rank in (0, 1, 3):
+        view = events(scene, rank, "view")[-1]
+        check(view["members"] == [0, 1, 3], f"agent {rank} ends with {view}")
+    check(len(events(scene, 1, "join")) == 1, "agent 1 has not joined again")
+    check_repeated(scene, scene.path("run"))
 
 
 class Hands:
-    """Four agents by hand, each with a folder of its own, or in one."""
+    """Four agents by hand, each with a folder of its own."""
 
-    def __init__(self, scene, folder=None, **changes):
-        self.scene, self.started, self.folder = scene, 0, folder
+    def __init__(self, scene, **changes):
+        self.scene, self.started = scene, 0
         scene.take_time(PAUSE_US)
         changes = {"membership__on_loss": "continue", **changes}
         self.changes = {"topology__nodes": 4, "membership__grace_s": PATIENT, **changes}
@@ -213,9 +182,8 @@ class Hands:
         self.started += 1
         name = f"{self.started}.json"
         file = self.scene.experiment(name, **{**self.changes, **changes})
-        folder = self.scene.path(self.folder or f"own{self.started}")
-        options = ["--rank", str(rank), "--roster", self.roster, "--out", folder, *options]
-        running = self.scene.start("agent", file, *options)
+        folder = self.scene.path(f"own{self.started}")
+        running = self.scene.agent(file, rank, self.roster, *options, out=folder)
         running.folder = folder
         return running
 
@@ -273,60 +241,64 @@ def new_processes_join(scene):
         check(os.path.exists(f"{folder}/model-{rank}.npy"), f"agent {rank} keeps no model")
 
 
-def a_rank_beyond_the_roster_is_shown_and_repeated(scene):
-    """Its log is missed, if it is not there."""
-    hands = Hands(scene, folder="run", rounds=1200, membership__joiners=1)
-    hands.roster = scene.roster(hands.ports, "roster5")
-    hands.agents.append(hands.start(4, "--join"))
-    wait_for_views(scene, 1, 1)
-    shown = scene.call("status", scene.path("run"))
-    check(shown.code == 0 and re.search(r"^ +4 +\d+ ", shown.out, re.M), f"{shown.out!r}")
-    for running in hands.agents:
-        running.wait(60).check_well()
-    check_repeated(scene)
-    os.unlink(scene.path("run/events-4.jsonl"))
-    without = scene.call("sim", scene.path("run"), "--replay", "--out", scene.path("third"))
-    without.check_refused("missing are those of ranks 4;")
+def told_losses(folder):
+    return read_json(folder, "summary.json")["lost"]
 
 
-def told_losses(scene, run="run"):
-    return read_json(scene.path(run), "summary.json")["lost"]
+def check_left(scene, running, rank):
+    """It has ended its round, and nobody waits for it."""
+    end = events(scene, rank, "end")[-1]
+    check(end["outcome"] == "left", f"agent {rank} has ended so: {end}")
+    name = f"run/checkpoints/round-{end['round']}-rank-{rank}.safetensors"
+    check(os.path.exists(scene.path(name)), f"{name} is missing")
+    check(f"agent {rank} has left, the others go on" in running.err, running.err)
+    check(f"left                agent {rank} after round" in running.out, running.out)
+    without = [v["round"] for v in events(scene, 1, "view") if rank not in v["members"]]
+    check(end["round"] + 1 in without, f"it ends with {end}; views without it: {without}")
+    told = [event["why"] for event in events(scene, 1, "lost") if event["peer"] == rank]
+    check("has left" in told[-1], f"agent 1 has lost it: {told}")
 
 
-def wait_for_return(scene, running, rank, count=1):
-    line = f"agent {rank} has returned in round"
-
-    def has():
-        check(running.process.poll() is None, f"it has ended: {running.err!r}")
-        return running.err.count(line) >= count
-
-    wait_until(has, line)
+def check_whole(scene, rank):
+    """All that a leaver has sent goes into the others' models: all that both stages of its last
+    exchange under a view bring, this one or one before, into which the other went first."""
+    over = ((1, 1), (2, 0))  # a stage is one part: after that of the second, or behind it
+    folds = [e for who in (1, 3) for e in events(scene, who, "fold") if e["peer"] == rank]
+    for fold in folds:
+        lasts = [view["exchange"] for view in events(scene, fold["node"], "view")]
+        whole = fold["exchange"] in lasts and (fold["step"], fold["part"]) in over
+        check(whole, f"{fold}, {lasts}")
 
 
 def who_dies_is_started_again_and_who_leaves_is_not(scene):
-    """The leader too; a second time; and one that left. The members share all samples anew each
-    time. Then it is repeated."""
+    """One leaves; others die, the leader too, which leaves once it is back. The members share all
+    samples anew each time. Then it is repeated."""
     changes = {"rounds": 2500, "membership__restart": "on-failure", "data__on_change": "share"}
+    changes.update(algorithm="gradient-tracking", checkpoint={"every": 5000, "keep": 50})
     running, agents = start(scene, nodes=4, **changes)
-    for rank, count in ((2, 1), (0, 1), (2, 2)):
+    os.kill(agents[2], signal.SIGTERM)
+    wait_for_views(scene, 1, 1)
+    for rank in (3, 0):
         os.kill(scene.agents()[rank], signal.SIGKILL)
-        wait_for_return(scene, running, rank, count)
-    leave(scene.agents(), 3)
+        running.wait_for(f"agent {rank} has returned in round")
+    os.kill(scene.agents()[0], signal.SIGTERM)
     running.wait(60).check_well()
-    told = told_losses(scene)
-    check([loss["node"] for loss in told] == [2, 0, 2, 3], f"{told}")
-    for loss in told[:3]:
-        rank = loss["node"]
+    told = told_losses(scene.path("run"))
+    order = [(loss["node"], loss["left"]) for loss in told]
+    check(order == [(2, True), (3, False), (0, False), (0, True)], f"{told}")
+    for loss in told[1:3]:
+        rank, views = loss["node"], [v["round"] for v in events(scene, loss["node"], "view")]
         check(loss["restarts"] == 1 and loss["restarted_s"] > 0, f"{loss}")
-        views = [view["round"] for view in events(scene, rank, "view")]
         check(loss["returned"] in views, f"{loss}, {views}")
         check(f"agent {rank} is started again, to join the others" in running.err, running.err)
         check(f"started again       agent {rank} after " in running.out, running.out)
+        check([s["round"] for s in events(scene, rank, "start")] == [1, 0], f"agent {rank}")
     check(told[3]["restarts"] == 0 and told[3]["restarted_s"] is None, f"{told[3]}")
-    for rank, count in ((0, 2), (1, 1), (2, 3)):
-        starts = events(scene, rank, "start")
-        check([s["round"] for s in starts] == [1, 0, 0][:count], f"agent {rank}: {starts}")
-    check_repeated(scene)
+    check("missing" not in read_json(scene.path("run/summary.json")), "who has left is missed")
+    for rank in (2, 0):
+        check_left(scene, running, rank)
+    check_whole(scene, 2)
+    check_repeated(scene, scene.path("run"))
 
 
 def who_cannot_join_is_told_why(scene):
@@ -339,12 +311,8 @@ def who_cannot_join_is_told_why(scene):
         alive.check_refused("has the process of its rank ended?", code=1)
     hands.kill(3)
     wait_for_views(scene, 0, 1, hands.agents[0].folder)
-    for changes, words in (
-        ({"optimizer__learning_rate": 0.02}, ("learning_rate: 0.02 here, 0.01 at agent",)),
-        ({"model__hidden": [17]}, ("model.hidden: [17] here, [16] at agent",)),
-        ({"seed": 4}, ("refused", "seed: 4 here, 3 at agent")),
-    ):
-        hands.start(3, "--join", **changes).wait(30).check_refused(*words, code=1)
+    differs = hands.start(3, "--join", model__hidden=[17]).wait(30)
+    differs.check_refused("refused", "model.hidden: [17] here, [16] at agent", code=1)
     other = hands.start(3, "--join", "--run-id", "7", **impatient).wait(30)
     other.check_refused("the run id of agents", "--run-id", code=1)
     alone = [running.process.poll() for running in hands.agents[:3]]

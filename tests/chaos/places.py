@@ -20,8 +20,7 @@ mount --bind "$0" /etc/resolv.conf && mount --bind "$1" /etc/nsswitch.conf && sh
 
 def agent(scene, rank, hosts, out, *extra, experiment=None, wrapper=()):
     path = experiment or scene.experiment(**PAIR)
-    command = ["agent", path, "--rank", str(rank), "--roster", hosts, "--out", scene.path(out)]
-    return scene.start(*command, *extra, wrapper=wrapper)
+    return scene.agent(path, rank, hosts, *extra, out=out, wrapper=wrapper)
 
 
 def refused(scene, running, out, *words):
@@ -44,28 +43,12 @@ def beyond_loopback_only_on_request(scene):
         running.wait(60).check_well()
 
 
-def unknown_hosts_are_named(scene):
-    name = "no-such-host.invalid"
-    for rank in (0, 1):
-        hosts = scene.write("roster", f"{name}:7401\n127.0.0.1:7402\n")
-        running = agent(scene, rank, hosts, "out").wait(60)
-        check(running.code == 2, f"exit code {running.code}: {running.err!r}")
-        check(name in running.err, f"the host is not named: {running.err!r}")
-        check("RDMA" not in running.err, f"a hint that does not help: {running.err!r}")
-        check(not os.path.exists(scene.path("out")), "it has left a run folder")
-
-
 def unknown_providers_are_refused(scene):
     """Before anything is started."""
-    variants = [{"name": "one", "set": {}}]
-    for command, more in ((["run"], {}), (["compare", "--agents"], {"variants": variants})):
-        path = scene.experiment(rounds=3, transport__provider="nowhere", **more)
-        running = scene.start(*command, path, "--out", scene.path("run"))
-        refused(scene, running, "run", "transport.provider", "'nowhere'")
-    hosts = scene.roster([7, 9])
     path = scene.experiment(**PAIR, transport__provider="nowhere")
-    running = agent(scene, 0, hosts, "run", experiment=path)
-    refused(scene, running, "run", "transport.provider", "'nowhere'")
+    run = scene.start("run", path, "--out", scene.path("run"))
+    for running in (run, agent(scene, 0, scene.roster([7, 9]), "run", experiment=path)):
+        refused(scene, running, "run", "transport.provider", "'nowhere'")
 
 
 def agents_meet_over_ipv6(scene):
@@ -80,15 +63,6 @@ def a_provider_of_libfabrics_has_no_key(scene):
     """`starling run` makes a key of its own."""
     said = scene.call("run", scene.experiment(**PAIR, transport__provider="libfabric-tcp"))
     check(said.code != 0 and "everybody is trusted" in said.err, f"{said.code}: {said.err!r}")
-
-
-def agents_over_a_provider_of_libfabrics_meet(scene):
-    hosts = scene.roster(free_ports(2))
-    experiment = scene.experiment(**PAIR, transport__provider="libfabric-tcp")
-    pair = [agent(scene, i, hosts, f"out{i}", experiment=experiment) for i in (0, 1)]
-    for running in pair:
-        running.wait(60).check_well()
-    scene.check_models(["out0", "out1"], experiment=experiment)
 
 
 def a_name_server_that_never_answers(scene):

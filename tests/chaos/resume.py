@@ -1,24 +1,15 @@
 #!/usr/bin/env python3
-"""Real agents that are killed, or asked to end or to save, and then go on: they end with the bits
-of the simulator, which was never stopped."""
+"""Real agents that are asked to end or to save, and then go on: they end with the bits of the
+simulator, which was never stopped. replay.py kills them; test_resume has all that is saved."""
 import glob
 import os
-import random
 import re
 import shutil
 import signal
-import sys
-import time
 
-sys.path.insert(
-    0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "parity")
-)
-from _scene import check, read_json, run_tests, wait_until  # noqa: E402
-from _ports import free_ports  # noqa: E402
-from test_resume import lasting, same  # noqa: E402
+from _ports import free_ports
+from _scene import check, read_json, run_tests, wait_until
 
-KILLS = 2
-ROUNDS_PER_KILL = 300  # which take longer than it waits
 EVERY = 40
 RUN = {
     "rounds": 800,
@@ -45,34 +36,6 @@ def wait_beyond(scene, running, folder, rounds, rank=0):
         return rounds_saved(folder, rank)[-1:] > rounds[-1:]
 
     wait_until(has, f"a checkpoint after {rounds}")
-
-
-def ends_as_simulated(scene, folder, name="experiment.json"):
-    scene.call("sim", scene.path(name), "--out", scene.path("sim")).check_well()
-    same(lasting(folder), lasting(scene.path("sim")))
-
-
-def all_are_killed_at_any_moment(scene):
-    """kill -9 of all agents, again and again, then the run goes on to its end."""
-    scene.take_time()
-    rounds = ROUNDS_PER_KILL * KILLS
-    path, out = scene.experiment(**{**RUN, "rounds": rounds}), scene.path("out")
-    draw = random.Random(int(time.time()))
-    command = ["run", path, "--out", out]
-    for number in range(KILLS):
-        running = scene.start(*command)
-        before = rounds_saved(out)
-        wait_until(
-            lambda: rounds_saved(out)[-1:] > before[-1:] or running.process.poll() == 0, "save"
-        )
-        time.sleep(draw.random() * 0.3)
-        scene.kill_run(running)
-        command = ["run", "--resume", out]
-        if os.path.exists(os.path.join(out, "summary.json")):
-            print(f"# the run was through after {number + 1} kills", flush=True)
-            break
-    scene.call(*command, timeout=120).check_well()
-    ends_as_simulated(scene, out)
 
 
 def end_saved(agents, rank, seconds=30):
@@ -106,11 +69,8 @@ def run_is_asked_to_save_and_to_end(scene):
     running.ends(75, 30)
     last = rounds_saved(out)[-1]
     scene.call("run", "--resume", out, "--set", f"rounds={last + 3}", timeout=60).check_well()
-    scene.experiment(**{**RUN, "rounds": last + 3})
-    scene.call("sim", path, "--out", scene.path("sim")).check_well()
-    found, expected = lasting(out), lasting(scene.path("sim"))
-    names = [name for name in found if re.match(r"model-\d", name)]
-    check(names and all(found[n] == expected[n] for n in names), "the models differ")
+    whole = scene.experiment(**{**RUN, "rounds": last + 3})
+    scene.check_models(["out"] * 4, experiment=whole)
 
 
 def a_simulation_is_asked_to_save(scene):
@@ -191,8 +151,8 @@ def what_may_differ_where_a_run_goes_on(scene):
         running.wait(120).check_well()
 
 
-def one_that_changes_the_rate_is_refused(scene):
-    """And the others with it: all change it, or none does. test_resume has what comes of it."""
+def what_not_all_do_is_refused(scene):
+    """One of four goes on with another rate; then two go on and two begin anew: all say so."""
     path = scene.experiment(**RUN)
     agents = start_by_hand(scene, path)
     wait_until(lambda: rounds_saved(scene.path("out1"), 1)[-1:] >= [EVERY], "a checkpoint")
@@ -206,29 +166,14 @@ def one_that_changes_the_rate_is_refused(scene):
         check(said in running.err or rank == 3, running.err)  # agent 3 is no neighbour of it
         kept = read_json(scene.path(f"out{rank}/config.json"))["optimizer"]["learning_rate"]
         check(kept == 0.01, "the refused rate is written")
-
-
-def some_alone_do_not_go_on(scene):
-    """Two agents go on and two begin anew: both sides say so, at once."""
-    path = scene.experiment(**RUN)
-    agents = start_by_hand(scene, path)
-    wait_until(lambda: rounds_saved(scene.path("out0"), 0)[-1:] >= [EVERY], "a checkpoint")
-    end_saved(agents, 1)
     for rank in (2, 3):
         shutil.rmtree(scene.path(f"out{rank}"))
-    agents = start_by_hand(scene, path, resume=(0, 1))
-    said = []
-    for running in agents:
+    for rank, running in enumerate(start_by_hand(scene, path, resume=(0, 1))):
         running.ends(1, 60)
-        said += re.findall(r"agent (\d) (goes on from a checkpoint|begins anew)", running.err)
-        rule = "all go on from the same round, or none does"
-        check(rule in running.err, f"{running.err!r}")
-    pairs = {frozenset(said[i : i + 2]) for i in range(0, len(said), 2)}
-    differ = {
-        frozenset([(str(one), "goes on from a checkpoint"), (str(other), "begins anew")])
-        for one, other in ((0, 3), (1, 2))
-    }
-    check(pairs <= differ and pairs, str(said))  # whichever of both edges comes first
+        check("all go on from the same round, or none does" in running.err, running.err)
+        said = set(re.findall(r"agent (\d) (goes on from a checkpoint|begins anew)", running.err))
+        true = {(str(k), "goes on from a checkpoint" if k < 2 else "begins anew") for k in range(4)}
+        check(said and said <= true, f"agent {rank} says {said}")
 
 
 if __name__ == "__main__":

@@ -5,16 +5,7 @@ import shutil
 
 from _scene import check, run_tests, read_lines
 from _ca import Authority
-from _keyed import (
-    SEALED,
-    make_keys,
-    make_nodes,
-    start_as,
-    with_key,
-    with_pair,
-    train,
-    check_both,
-)
+from _keyed import SEALED, check_both, make_keys, make_nodes, train, with_key, with_pair
 from _ports import free_ports
 from by_hand import PAIR
 from strangers import start
@@ -113,21 +104,6 @@ def another_certificate_is_named(scene):
     start(scene, experiment, 1, bare, "out3", *with_pair("node-1")).wait(60).check_refused(
         "bare:1", "rank 0", "sha256:", "`starling keys roster`"
     )
-
-
-def who_was_refused_frees_the_place(scene):
-    """A process with another certificate, then the rank itself."""
-    pins, ports = make_nodes(scene, 3), free_ports(2)
-    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
-    extra = [with_pair("node-0"), with_pair("node-1")]
-    first = start_as(scene, experiment, 0, ports, "out0", pins, extra[0])
-    others = (pins[0], pins[2])
-    refused = start_as(scene, experiment, 1, ports, "other", others, with_pair("node-2"))
-    first.wait_for(f"its certificate {pins[2]} ")
-    refused.process.terminate()
-    refused.wait(60)
-    second = start_as(scene, experiment, 1, ports, "out1", pins, extra[1])
-    check_both(scene, experiment, [second.wait(60), first.wait(60)])
 
 
 def check_says_who_may_take_part(scene):

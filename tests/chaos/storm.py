@@ -9,8 +9,7 @@ usage: storm.py STARLING                             a short one, for tests
 
 Held: no process ends but whom the storm has hit; the run ends with 0, or with 3 without somebody;
 nobody waits for longer than its deadline; the averaged model is about as accurate as that of the
-same experiment without a storm. goodput_world has how much of its pace a run keeps. At its end it
-prints a summary, and all that failed.
+same experiment without a storm. At its end it prints a summary, and all that failed.
 """
 import os
 import random
@@ -20,13 +19,12 @@ import sys
 import time
 
 import _sockets
-from _scene import Failure, Scene, check, read_json, wait_until, read_lines
+from _scene import Failure, Scene, check, read_json
 
 AGENTS = 16 if sys.argv[2:] else 8
-GRACE_S, CALM_S = 2, 30
-PAUSE_US = 20000  # a gradient has five products of matrices
+GRACE_S = 2
+PAUSE_US, GRADIENT_S = 20000, 0.1  # it has five products of matrices
 ABSENT_MAX = 4  # agents at once
-SHORT_ROUNDS = 200
 RECORD = 5  # rounds
 KINDS = {"kill": 5, "stop": 3, "pause": 2, "cut": 6, "tap": 6, "leave": 2, "disk": 2, "part": 1}
 LOST = re.compile(r"agent (\d+) (?:is lost, the others go on: (.*)|has left, the others go on)")
@@ -211,7 +209,7 @@ def experiment(scene, rounds):
     )
 
 
-def start(scene, path, folder):
+def start(scene, path):
     scene.preload("slow_gradient", "failing_disk")
     scene.environment |= {
         "STARLING_PAUSE_US": str(PAUSE_US),
@@ -220,55 +218,16 @@ def start(scene, path, folder):
         "STARLING_DISK_AT": "1+",
         "STARLING_DISK_WHY": "28",
     }
-    running = scene.start("run", path, "--out", scene.path(folder))
+    running = scene.start("run", path, "--out", scene.path("run"))
     scene.environment = {}
     return running
 
 
-def records(scene, folder):
-    """rank -> {round: time}"""
-    found = {}
-    for rank in range(AGENTS):
-        lines = read_lines(scene.path(f"{folder}/metrics-{rank}.jsonl"))
-        found[rank] = {line["round"]: line["time"] for line in lines}
-    return found
-
-
-def wait_for_round(scene, running, round_number, folder):
-    def have():
-        check(running.process.poll() is None, f"ended: {running.err!r}")
-        try:
-            all_of_them = records(scene, folder).values()
-        except FileNotFoundError:
-            return False
-        return all(max(times, default=0) >= round_number for times in all_of_them)
-
-    wait_until(have, f"round {round_number} comes", pause_s=0.1)
-
-
-def last_round(scene, folder):
-    return max(max(times, default=0) for times in records(scene, folder).values())
-
-
-def accuracy(scene, folder):
-    return read_json(scene.path(folder), "summary.json")["mean_model"]["accuracy"]
-
-
-def measure_pace(scene):
-    """Rounds a second, of agents without a storm: how many there will be time for."""
-    running = start(scene, experiment(scene, 2000000), "calm")
-    wait_for_round(scene, running, 2 * RECORD, "calm")
-    began_s, first = time.monotonic(), last_round(scene, "calm")
-    time.sleep(CALM_S)
-    pace = (last_round(scene, "calm") - first) / (time.monotonic() - began_s)
-    scene.kill_run(running)
-    return pace
-
-
 def find_accuracy(scene):
-    path, folder = scene.path("experiment.json"), scene.path("sim")
-    scene.call("sim", path, "--out", folder, timeout=900).check_well()
-    return accuracy(scene, "run"), accuracy(scene, "sim")
+    path, sim = scene.path("experiment.json"), scene.path("sim")
+    scene.call("sim", path, "--out", sim, timeout=900).check_well()
+    summaries = [read_json(folder, "summary.json") for folder in (scene.path("run"), sim)]
+    return [summary["mean_model"]["accuracy"] for summary in summaries]
 
 
 def summarize(scene, storm, made, events, is_long):
@@ -296,9 +255,9 @@ def summarize(scene, storm, made, events, is_long):
 
 def tell(scene, numbers):
     events, seconds, seed = (numbers + [10, 20, 1][len(numbers) :])[:3]
-    rounds = int(1.15 * measure_pace(scene) * seconds) if numbers else SHORT_ROUNDS
-    running = start(scene, experiment(scene, rounds), "run")
-    wait_for_round(scene, running, 2 * RECORD, "run")
+    rounds = int(seconds / GRADIENT_S)  # which take as long at least
+    running = start(scene, experiment(scene, rounds))
+    running.wait_for(f"round {2 * RECORD}/")
     storm = Storm(scene, running, seed)
     made = storm.rage(events, seconds)
     running.wait(120 + rounds)

@@ -1,12 +1,9 @@
-/* stranger.c - connects to an agent and misbehaves; for tests/chaos/strangers.py and intruders.py.
+/* stranger.c - somebody who has a run's key connects to an agent and misbehaves; for intruders.py.
  *
- * usage: stranger PORT MODE FROM TO [KEY RUN_ID]
- * Greets as agent FROM that looks for agent TO, then by MODE: silent; garbage; half: of a HELLO;
- * abort: an ABORT; hello: a HELLO of the right run id (1) with other hashes; run: one of another
- * run. Prints "connected", and "down" when the agent has ended the connection; then it ends.
- * With a run's key he is no stranger: he greets truly, and misbehaves before the handshake. keyed:
- * visits again and again, each time in another manner, before the handshake, in it and after it,
- * and prints how many frames it was rid of, until nobody listens.
+ * usage: stranger PORT FROM TO KEY RUN_ID
+ * Greets truly, as agent FROM that looks for agent TO, again and again, and misbehaves each time in
+ * another manner, before the handshake, in it and after it. Prints "connected" the first time, and
+ * how many frames it was rid of, once nobody listens.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +50,7 @@ enum { MANNERS = sizeof manners / sizeof *manners };
 
 typedef struct stranger {
     bool connected, down;
-    const manner *manner; /* NULL: without a key */
+    const manner *manner;
     sl_passage passage;
     sl_guard guard; /* for all visits */
     sl_channel *channel;
@@ -71,7 +68,7 @@ static void on_connected(void *context, void *owner) {
     stranger *s = context;
     (void)owner;
     s->connected = true;
-    if (s->manner != NULL && s->manner->proves)
+    if (s->manner->proves)
         sl_channel_begin(s->channel);
 }
 
@@ -98,39 +95,6 @@ static void on_down(void *context, void *owner, bool established, const char *re
     ((stranger *)context)->down = true;
 }
 
-/* Right checksums, or some of it only. */
-static void send_frame(sl_connection *connection, sl_frame_type type, uint32_t from,
-                       const void *payload, uint32_t bytes, size_t sent) {
-    uint8_t whole[SL_FIRST_MESSAGE_MAX];
-    sl_frame frame = {.type = type,
-                      .sender = from,
-                      .payload_bytes = bytes,
-                      .payload_sum = sl_checksum(payload, bytes)};
-    sl_frame_encode(&frame, whole);
-    memcpy(whole + SL_FRAME_HEADER_BYTES, payload, bytes);
-    sl_connection_send(connection, whole, sent != 0 ? sent : SL_FRAME_HEADER_BYTES + bytes, NULL, 0,
-                       false, 0);
-}
-
-static void misbehave(sl_connection *connection, const char *mode, uint32_t from) {
-    static const char text[] = "a stranger wants this to end";
-    uint8_t hello[SL_HELLO_BYTES], garbage[300];
-    sl_hello lie = {.run_id = strcmp(mode, "run") == 0 ? 77 : 1,
-                    .seed = 99,
-                    .section_count = 5,
-                    .standing = {.incarnation = 1}};
-    sl_hello_encode(&lie, hello);
-    memset(garbage, 0xA5, sizeof garbage);
-    if (strcmp(mode, "garbage") == 0)
-        sl_connection_send(connection, garbage, sizeof garbage, NULL, 0, false, 0);
-    else if (strcmp(mode, "half") == 0)
-        send_frame(connection, SL_FRAME_HELLO, from, hello, sizeof hello, 100);
-    else if (strcmp(mode, "abort") == 0)
-        send_frame(connection, SL_FRAME_ABORT, from, text, sizeof text, 0);
-    else if (strcmp(mode, "silent") != 0)
-        send_frame(connection, SL_FRAME_HELLO, from, hello, sizeof hello, 0);
-}
-
 /* What a client says first that knows no TLS after 1.2; its bytes. */
 static uint32_t begin_as_of_old(uint8_t out[SL_FRAME_TEXT_MAX]) {
     SSL_CTX *tls = SSL_CTX_new(TLS_client_method());
@@ -146,7 +110,7 @@ static uint32_t begin_as_of_old(uint8_t out[SL_FRAME_TEXT_MAX]) {
 }
 
 /* In the manner of somebody who has the key. */
-static void misbehave_with_key(stranger *s) {
+static void misbehave(stranger *s) {
     const manner *m = s->manner;
     uint8_t whole[SL_FRAME_HEADER_BYTES + SL_FRAME_TEXT_MAX],
         *payload = whole + SL_FRAME_HEADER_BYTES;
@@ -180,8 +144,7 @@ static size_t prove(void *context, const uint8_t greeting[SL_GREETING_BYTES],
                     const uint8_t challenge[SL_CHALLENGE_BYTES], bool dials,
                     uint8_t out[SL_PROOF_BYTES_MAX]) {
     const stranger *s = context;
-    const uint64_t off = s->manner != NULL ? s->manner->run_off : 0;
-    const sl_exchange exchange = {greeting, challenge, s->passage.run_id + off};
+    const sl_exchange exchange = {greeting, challenge, s->passage.run_id + s->manner->run_off};
     return sl_proof_make(&exchange, s->guard.credentials, dials, out);
 }
 
@@ -196,34 +159,29 @@ static bool accepts(void *context, const uint8_t greeting[SL_GREETING_BYTES],
 static void open_channel(stranger *s) {
     sl_passage proved = s->passage;
     sl_error error;
-    proved.from += s->manner != NULL && s->manner->as_another;
+    proved.from += s->manner->as_another;
     if (sl_channel_open(&s->channel, &s->guard, s->connection, &proved, true, &error) != 0)
         stop(&error);
 }
 
 /* What he came for, once it is time. */
-static bool tell(stranger *s, const char *mode, unsigned number) {
-    if (!s->connected ||
-        (s->manner != NULL && s->manner->proves && !sl_channel_is_ready(s->channel)))
+static bool tell(stranger *s, unsigned number) {
+    if (!s->connected || (s->manner->proves && !sl_channel_is_ready(s->channel)))
         return false;
     if (number == 0)
         puts("connected");
     fflush(stdout);
-    if (s->manner != NULL)
-        misbehave_with_key(s);
-    else
-        misbehave(s->connection, mode, s->passage.from);
+    misbehave(s);
     return true;
 }
 
 /* False: nobody is there. number: of the visit. */
-static bool visit(stranger *s, sl_fabric *fabric, uint16_t port, const char *mode,
-                  unsigned number) {
+static bool visit(stranger *s, sl_fabric *fabric, uint16_t port, unsigned number) {
     uint8_t greeting[SL_GREETING_BYTES];
     const struct sockaddr_storage address = loopback_address(port);
     sl_error error;
     s->connected = s->down = false;
-    s->manner = strcmp(mode, "keyed") == 0 ? &manners[number % MANNERS] : NULL;
+    s->manner = &manners[number % MANNERS];
     if (!sl_greeting_write(&s->passage, s->guard.credentials, greeting))
         exit(1);
     if (sl_connection_open(&s->connection, fabric, &handlers, NULL, 4, &error) != 0)
@@ -233,7 +191,7 @@ static bool visit(stranger *s, sl_fabric *fabric, uint16_t port, const char *mod
         stop(&error);
     for (bool told = false; !s->down; usleep(100)) {
         sl_fabric_poll(fabric);
-        told = told || tell(s, mode, number);
+        told = told || tell(s, number);
     }
     sl_connection_close(&s->connection);
     sl_channel_close(&s->channel);
@@ -242,39 +200,32 @@ static bool visit(stranger *s, sl_fabric *fabric, uint16_t port, const char *mod
 }
 
 int main(int count, char **arguments) {
-    if (count != 5 && count != 7)
+    if (count != 6)
         return 2;
     static stranger s;
-    const char *mode = arguments[2];
-    const bool keyed = strcmp(mode, "keyed") == 0;
-    s.passage = (sl_passage){.run_id = count == 7 ? strtoull(arguments[6], NULL, 10) : 1,
-                             .from = (uint32_t)atoi(arguments[3]),
-                             .to = (uint32_t)atoi(arguments[4]),
+    s.passage = (sl_passage){.run_id = strtoull(arguments[5], NULL, 10),
+                             .from = (uint32_t)atoi(arguments[2]),
+                             .to = (uint32_t)atoi(arguments[3]),
                              .incarnation = 1};
     const sl_fabric_settings settings = {
         .provider = "tcp",
         .address = loopback_address(0),
-        .gate = {.context = &s, .proves = count == 7, .prove = prove, .accepts = accepts},
+        .gate = {.context = &s, .proves = true, .prove = prove, .accepts = accepts},
         .context = &s,
         .requested = on_requested};
     sl_credentials *credentials = NULL;
     sl_fabric *fabric;
     sl_error error;
-    if (count == 7 && sl_credentials_load_key(&credentials, arguments[5], &error) != 0)
+    if (sl_credentials_load_key(&credentials, arguments[4], &error) != 0)
         stop(&error);
     sl_guard_open(&s.guard, credentials, true);
     if (sl_fabric_open(&fabric, &settings, &error) != 0)
         stop(&error);
     unsigned visits = 0;
     /* some greetings are refused: only who is refused twice finds nobody */
-    for (int refused = 0; refused <= 1; visits++) {
-        refused = visit(&s, fabric, (uint16_t)atoi(arguments[1]), mode, visits) ? 0 : refused + 1;
-        if (!keyed)
-            break;
-    }
-    if (keyed)
-        printf("%u frames\n", visits);
-    puts("down");
+    for (int refused = 0; refused <= 1; visits++)
+        refused = visit(&s, fabric, (uint16_t)atoi(arguments[1]), visits) ? 0 : refused + 1;
+    printf("%u frames\n", visits);
     sl_fabric_close(&fabric);
     sl_guard_close(&s.guard);
     sl_credentials_close(&credentials);

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "learner/layers/network.h"
+#include "learner/model.h"
 #include "starling/compressor.h"
 #include "starling/vec.h"
 
@@ -52,6 +54,20 @@ size_t stride_of(const sl_codec *codec);
 /* Can the device encode and decode it? */
 bool has_kernel(const target *t, const sl_codec *codec);
 void check_compressors(const target *t);
+
+/* models.c: a model whose gradients are computed, on noise. */
+typedef struct model_row {
+    const char *name;
+    sl_model_config model;
+    sl_shape in;
+    uint32_t classes, rows;
+} model_row;
+/* False: it was said why not. */
+bool open_network(sl_network *net, const target *t, const model_row *m);
+/* x (dimension) as a run begins with it, on the device. */
+float *initial_model(const target *t, const sl_network *net);
+/* Another one for each number. */
+void fill_batch(sl_network *net, const model_row *m, size_t number);
 
 /* layers.c: each kind of layer, and the loss: do they agree with plain C on the CPU? And how long
  * one gradient of each model takes. */

@@ -5,15 +5,8 @@
 #include <string.h>
 
 #include "checkvec.h"
-#include "learner/layers/network.h"
-#include "learner/model.h"
 
-static const struct {
-    const char *name;
-    sl_model_config model;
-    sl_shape in;
-    uint32_t classes, rows;
-} models[] = {
+static const model_row models[] = {
     {"lenet5", {.kind = SL_MODEL_LENET5}, {28, 28, 1}, 10, 3},
     {"lstm", {.kind = SL_MODEL_LSTM, .embedding = 4, .layers = 1, .units = 8}, {1, 12, 1}, 9, 3},
 };
@@ -25,29 +18,16 @@ typedef struct trace {
     double losses[STEPS];
 } trace;
 
-static void fill_batch(sl_network *net, int m, int step) {
-    const size_t count = models[m].rows * sl_shape_size(models[m].in);
-    for (size_t i = 0; i < count; i++)
-        net->input[i] = sl_model_takes_text(models[m].model.kind)
-                            ? (float)((i * 31 + (size_t)step) % models[m].classes)
-                            : (float)((i * 7 + (size_t)step * 13) % 19) / 19;
-    for (uint32_t i = 0; i < models[m].rows * net->positions; i++)
-        net->labels[i] = (uint16_t)((i * 7 + (uint32_t)step) % models[m].classes);
-}
-
 /* x moves against its gradient, into the other place: as where an algorithm swaps its vectors. */
 static void train(const target *t, sl_network *net, int m, trace *out) {
     const sl_sgd sgd = {.learning_rate = 0.1f};
     const size_t d = net->table.dimension;
-    float *start = host_vector(d);
-    sl_layers_initial(&net->table, 1, start);
-    out->x[0] = upload(t, start, d);
-    out->x[1] = upload(t, start, d);
-    out->g = upload(t, start, d);
-    free(start);
+    out->x[0] = initial_model(t, net);
+    out->x[1] = initial_model(t, net);
+    out->g = initial_model(t, net);
     for (int step = 0; step < STEPS; step++) {
         float *x = out->x[step % 2], *next = out->x[(step + 1) % 2];
-        fill_batch(net, m, step);
+        fill_batch(net, &models[m], (size_t)step);
         out->losses[step] = sl_network_gradient(net, models[m].rows, x, out->g);
         t->vec->copy(next, x, d * sizeof *x);
         t->vec->sgd_step(next, next, out->g, NULL, &sgd, d);
@@ -55,12 +35,8 @@ static void train(const target *t, sl_network *net, int m, trace *out) {
 }
 
 static bool open_model(const target *t, int m, const char *graphs, sl_network *net) {
-    sl_layers table;
-    sl_error error;
     setenv("STARLING_GRAPHS", graphs, 1);
-    return sl_model_build(&table, &models[m].model, models[m].in, models[m].classes, "graphs",
-                          &error) == 0 &&
-           sl_network_open(net, &table, t->vec, models[m].rows, &error) == 0;
+    return open_network(net, t, &models[m]);
 }
 
 static bool is_equal(const target *t, const trace *a, const trace *b, size_t d) {

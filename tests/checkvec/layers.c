@@ -12,8 +12,6 @@
 #include "../unit/layer_rows.h"
 #include "base/clock.h"
 #include "checkvec.h"
-#include "learner/layers/network.h"
-#include "learner/model.h"
 #include "starling/rng.h"
 
 static const struct {
@@ -332,12 +330,7 @@ void check_layers(const target *t) {
 
 /* ---- speed ---- */
 
-static const struct {
-    const char *name;
-    sl_model_config model;
-    sl_shape in;
-    uint32_t classes, rows;
-} models[] = {
+static const model_row models[] = {
     {"mlp 784-256-10",
      {.kind = SL_MODEL_MLP, .hidden = {256}, .hidden_count = 1},
      {1, 1, 784},
@@ -350,31 +343,6 @@ static const struct {
     {"transformer 4x128, 80 char.", {.kind = SL_MODEL_TRANSFORMER, .heads = 4}, {1, 80, 1}, 65, 32},
 };
 enum { STEPS = 5, BENCH_SECONDS = 2 };
-
-static bool open_model(sl_network *net, const sl_vec_ops *vec, int m, float **x, float **g) {
-    sl_layers table;
-    sl_error error;
-    if (sl_model_build(&table, &models[m].model, models[m].in, models[m].classes, "noise",
-                       &error) != 0 ||
-        sl_network_open(net, &table, vec, models[m].rows, &error) != 0) {
-        printf("# %s: %s\n", models[m].name, error.text);
-        return false;
-    }
-    float *start = need(malloc(table.dimension * sizeof *start));
-    sl_layers_initial(&table, 1, start);
-    *x = need(vec->allocate(table.dimension));
-    *g = need(vec->allocate(table.dimension));
-    vec->copy_in(*x, start, table.dimension * sizeof *start);
-    free(start);
-    draw_numbers(net->input, models[m].rows * sl_shape_size(models[m].in), RANDOM, 0, 1);
-    for (size_t i = 0; i < (size_t)models[m].rows * models[m].in.width &&
-                       sl_model_takes_text(models[m].model.kind);
-         i++)
-        net->input[i] = (float)(i * 31 % models[m].classes);
-    for (uint32_t i = 0; i < models[m].rows * net->positions; i++)
-        net->labels[i] = (uint16_t)(i * 7 % models[m].classes);
-    return true;
-}
 
 /* Batches lie ready: gathering them is not counted. The least of the times, after a first step; at
  * least STEPS, and for about BENCH_SECONDS. */
@@ -391,9 +359,10 @@ static double time_gradient(sl_network *net, uint32_t rows, const float *x, floa
 void bench_models(const target *t) {
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
         sl_network net;
-        float *x, *g;
-        if (!open_model(&net, t->vec, (int)m, &x, &g))
+        if (!open_network(&net, t, &models[m]))
             continue;
+        float *x = initial_model(t, &net), *g = initial_model(t, &net);
+        fill_batch(&net, &models[m], 0);
         printf("%-10s gradient of %-28s batch %3u %10.3f ms\n", t->label, models[m].name,
                models[m].rows, 1e3 * time_gradient(&net, models[m].rows, x, g));
         fflush(stdout);

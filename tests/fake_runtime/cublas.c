@@ -34,8 +34,7 @@ const char *cublasGetStatusString(cublasStatus_t code) {
 }
 
 cublasStatus_t cublasCreate(cublasHandle_t *handle) {
-    fake_enter_device("cublasCreate");
-    const cudaError_t result = fake_result(FAKE_CREATE_PRODUCTS);
+    const cudaError_t result = fake_begin("cublasCreate", FAKE_CREATE_PRODUCTS);
     if (result != cudaSuccess)
         return status(result);
     products.open = true;

@@ -47,14 +47,17 @@ void fake_set_capability(int major);
 /* Kernels and callbacks that have not begun wait until it is called with false. */
 void fake_hold_kernels(bool hold);
 void fake_hold_callbacks(bool hold);
-/* Callbacks that were asked for and have not returned. */
-int fake_callbacks_pending(void);
-/* Streams, events, graphs, and blocks of memory of the device and the host that are open. */
-int fake_open_streams(void);
-int fake_streams_first(void); /* those of the highest priority that were ever created */
-int fake_open_events(void);
-int fake_open_graphs(void);
-int fake_open_blocks(void);
+/* What is open, or under way. */
+typedef enum fake_thing {
+    FAKE_STREAMS,
+    FAKE_STREAMS_FIRST, /* those of the highest priority that were ever created */
+    FAKE_EVENTS,
+    FAKE_GRAPHS,
+    FAKE_BLOCKS,    /* of memory of the device and the host */
+    FAKE_CALLBACKS, /* that were asked for and have not returned */
+    FAKE_THINGS
+} fake_thing;
+int fake_count(fake_thing what);
 
 /* ---- among its files ---- */
 
@@ -78,11 +81,14 @@ __attribute__((format(printf, 2, 3)));
 cudaError_t fake_keep(cudaError_t result);
 /* What a test wants of this call. */
 cudaError_t fake_result(fake_call call);
+/* What acts on the thread's device, and what a test wants of it. */
+cudaError_t fake_begin(const char *function, fake_call call);
 /* The error that stays. */
 cudaError_t fake_stays(void);
 void fake_break(cudaError_t error);
 void fake_expect_on_device(const void *memory, size_t bytes, const char *function);
 bool fake_is_locked(const void *memory, size_t bytes);
+void fake_add(fake_thing what, int more);
 /* Waits for all streams. */
 void fake_await_all(void);
 enum { FAKE_BYTES_MAX = 1600 };

@@ -25,7 +25,7 @@ typedef struct block {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static void *blocks; /* a tree of tsearch(3) */
 static size_t taken;
-static int block_count;
+static int counts[FAKE_THINGS];
 static cudaError_t failing[FAKE_CALLS], count_result;
 static int devices = DEVICES_MAX, capability = 9;
 static atomic_int broken; /* a cudaError_t that stays */
@@ -90,6 +90,11 @@ cudaError_t fake_result(fake_call call) {
     return fake_keep(fake_stays() != cudaSuccess ? fake_stays() : result);
 }
 
+cudaError_t fake_begin(const char *function, fake_call call) {
+    fake_enter_device(function);
+    return fake_result(call);
+}
+
 /* ---- what a test sets and asks for ---- */
 
 void fake_fail(fake_call call, cudaError_t error) {
@@ -107,11 +112,17 @@ void fake_set_capability(int major) {
     capability = major;
 }
 
-int fake_open_blocks(void) {
+int fake_count(fake_thing what) {
     pthread_mutex_lock(&mutex);
-    const int now = block_count;
+    const int now = counts[what];
     pthread_mutex_unlock(&mutex);
     return now;
+}
+
+void fake_add(fake_thing what, int more) {
+    pthread_mutex_lock(&mutex);
+    counts[what] += more;
+    pthread_mutex_unlock(&mutex);
 }
 
 /* ---- devices ---- */
@@ -231,7 +242,7 @@ static cudaError_t take(void **out, size_t bytes, bool of_host) {
     pthread_mutex_lock(&mutex);
     tsearch(b, &blocks, by_place);
     taken += of_host ? 0 : whole;
-    block_count++;
+    counts[FAKE_BLOCKS]++;
     pthread_mutex_unlock(&mutex);
     *out = memory;
     return cudaSuccess;
@@ -268,7 +279,7 @@ static cudaError_t give_back(void *memory, bool of_host, const char *function) {
     if (b != NULL) {
         tdelete(b, &blocks, by_place);
         taken -= of_host ? 0 : b->bytes / 256 * 256 + 256;
-        block_count--;
+        counts[FAKE_BLOCKS]--;
     }
     pthread_mutex_unlock(&mutex);
     if (b == NULL)

@@ -39,7 +39,6 @@ struct CUevent_st {
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* nobody waits for a stream that ends */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static int stream_count, first_count, event_count, graph_count, callbacks;
 static cudaStream_t *streams; /* all that were ever created */
 static size_t streams_ever;
 static bool kernels_held, callbacks_held;
@@ -88,35 +87,6 @@ void fake_hold_callbacks(bool held) {
     hold(&callbacks_held, held);
 }
 
-static int look(const int *count) {
-    pthread_mutex_lock(&mutex);
-    const int now = *count;
-    pthread_mutex_unlock(&mutex);
-    return now;
-}
-
-int fake_callbacks_pending(void) {
-    return look(&callbacks);
-}
-
-int fake_open_streams(void) {
-    return look(&stream_count);
-}
-
-int fake_open_events(void) {
-    return look(&event_count);
-}
-
-int fake_open_graphs(void) {
-    return look(&graph_count);
-}
-
-static void open_graphs(int more) {
-    pthread_mutex_lock(&mutex);
-    graph_count += more;
-    pthread_mutex_unlock(&mutex);
-}
-
 static void wait_while(const bool *held) {
     pthread_mutex_lock(&mutex);
     while (*held)
@@ -135,17 +105,12 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest, int *highest) {
     return fake_result(FAKE_PRIORITIES);
 }
 
-int fake_streams_first(void) {
-    return look(&first_count);
-}
-
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *out, unsigned flags) {
     return cudaStreamCreateWithPriority(out, flags, LOWEST);
 }
 
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int priority) {
-    fake_enter_device("cudaStreamCreateWithPriority");
-    const cudaError_t result = fake_result(FAKE_STREAM_CREATE);
+    const cudaError_t result = fake_begin("cudaStreamCreateWithPriority", FAKE_STREAM_CREATE);
     if (result != cudaSuccess)
         return result;
     if (flags != cudaStreamNonBlocking)
@@ -161,9 +126,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int 
     s->device = fake_mine.device;
     streams = grown;
     streams[streams_ever++] = s;
-    stream_count++;
-    first_count += priority == HIGHEST;
     pthread_mutex_unlock(&mutex);
+    fake_add(FAKE_STREAMS, 1);
+    fake_add(FAKE_STREAMS_FIRST, priority == HIGHEST);
     *out = s;
     return cudaSuccess;
 }
@@ -193,9 +158,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
     stream_close(&s->work);
     s->ended = true;
     pthread_mutex_unlock(&ending);
-    pthread_mutex_lock(&mutex);
-    stream_count--;
-    pthread_mutex_unlock(&mutex);
+    fake_add(FAKE_STREAMS, -1);
     return fake_keep(fake_stays());
 }
 
@@ -271,8 +234,7 @@ static void do_copy(void *copy_) {
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t s) {
     static const char function[] = "cudaMemcpyAsync";
-    fake_enter_device(function);
-    const cudaError_t result = fake_result(FAKE_MEMCPY);
+    const cudaError_t result = fake_begin(function, FAKE_MEMCPY);
     if (result != cudaSuccess)
         return result;
     const void *host = kind == cudaMemcpyHostToDevice   ? from
@@ -307,8 +269,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_step, const void *from, size_t
                               size_t bytes, size_t count, enum cudaMemcpyKind kind,
                               cudaStream_t s) {
     static const char function[] = "cudaMemcpy2DAsync";
-    fake_enter_device(function);
-    const cudaError_t result = fake_result(FAKE_MEMCPY);
+    const cudaError_t result = fake_begin(function, FAKE_MEMCPY);
     if (result != cudaSuccess)
         return result;
     if (kind != cudaMemcpyHostToDevice || to_step < bytes || from_step < bytes || count == 0)
@@ -333,8 +294,7 @@ static void do_set(void *setting_) {
 }
 
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t s) {
-    fake_enter_device("cudaMemsetAsync");
-    const cudaError_t result = fake_result(FAKE_MEMSET);
+    const cudaError_t result = fake_begin("cudaMemsetAsync", FAKE_MEMSET);
     if (result != cudaSuccess)
         return result;
     fake_expect_on_device(memory, bytes, "cudaMemsetAsync");
@@ -345,8 +305,7 @@ cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t 
 /* ---- events ---- */
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
-    fake_enter_device("cudaEventCreateWithFlags");
-    const cudaError_t result = fake_result(FAKE_EVENT_CREATE);
+    const cudaError_t result = fake_begin("cudaEventCreateWithFlags", FAKE_EVENT_CREATE);
     if (result != cudaSuccess)
         return result;
     if (flags != (cudaEventDisableTiming | cudaEventBlockingSync))
@@ -355,9 +314,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
     if (e == NULL)
         fake_stop("cudaEventCreateWithFlags", "the host is out of memory");
     e->device = fake_mine.device;
-    pthread_mutex_lock(&mutex);
-    event_count++;
-    pthread_mutex_unlock(&mutex);
+    fake_add(FAKE_EVENTS, 1);
     *out = e;
     return cudaSuccess;
 }
@@ -366,9 +323,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t e) {
     fake_enter("cudaEventDestroy");
     expect_event(e, "cudaEventDestroy");
     e->ended = true;
-    pthread_mutex_lock(&mutex);
-    event_count--;
-    pthread_mutex_unlock(&mutex);
+    fake_add(FAKE_EVENTS, -1);
     return fake_keep(fake_stays());
 }
 
@@ -454,21 +409,16 @@ static void do_call(void *callback_) {
         c->function(c->context);
         fake_mine.in_callback = false;
     }
-    pthread_mutex_lock(&mutex);
-    callbacks--;
-    pthread_mutex_unlock(&mutex);
+    fake_add(FAKE_CALLBACKS, -1);
 }
 
 cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t function, void *context) {
-    fake_enter_device("cudaLaunchHostFunc");
-    const cudaError_t result = fake_result(FAKE_CALLBACK);
+    const cudaError_t result = fake_begin("cudaLaunchHostFunc", FAKE_CALLBACK);
     if (result != cudaSuccess)
         return result;
     expect_stream(s, "cudaLaunchHostFunc");
     costs_count(COST_BELLS, 1);
-    pthread_mutex_lock(&mutex);
-    callbacks++;
-    pthread_mutex_unlock(&mutex);
+    fake_add(FAKE_CALLBACKS, 1);
     const callback c = {function, context};
     give(s, do_call, &c, sizeof c);
     return cudaSuccess;
@@ -477,8 +427,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t function, void *cont
 /* ---- graphs ---- */
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode) {
-    fake_enter_device("cudaStreamBeginCapture");
-    const cudaError_t result = fake_result(FAKE_CAPTURE);
+    const cudaError_t result = fake_begin("cudaStreamBeginCapture", FAKE_CAPTURE);
     if (result != cudaSuccess)
         return result;
     expect_stream(s, "cudaStreamBeginCapture");
@@ -498,15 +447,14 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *out) {
     if (*out == NULL)
         fake_stop("cudaStreamEndCapture", "the host is out of memory");
     (*out)->notes = s->graph;
-    open_graphs(1);
+    fake_add(FAKE_GRAPHS, 1);
     return cudaSuccess;
 }
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph,
                                           unsigned long long flags) {
     (void)flags;
-    fake_enter_device("cudaGraphInstantiateWithFlags");
-    const cudaError_t result = fake_result(FAKE_GRAPH);
+    const cudaError_t result = fake_begin("cudaGraphInstantiateWithFlags", FAKE_GRAPH);
     if (result != cudaSuccess)
         return result;
     *out = calloc(1, sizeof **out);
@@ -514,7 +462,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t grap
         fake_stop("cudaGraphInstantiateWithFlags", "the host is out of memory, or a second time");
     (*out)->notes = graph->notes;
     graph->taken = true;
-    open_graphs(1);
+    fake_add(FAKE_GRAPHS, 1);
     return cudaSuccess;
 }
 
@@ -523,7 +471,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     if (!graph->taken)
         graph_close(graph->notes);
     free(graph);
-    open_graphs(-1);
+    fake_add(FAKE_GRAPHS, -1);
     return cudaSuccess;
 }
 
@@ -544,7 +492,7 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
     fake_enter("cudaGraphExecDestroy");
     graph_close(graph->notes);
     free(graph);
-    open_graphs(-1);
+    fake_add(FAKE_GRAPHS, -1);
     return fake_keep(fake_stays());
 }
 

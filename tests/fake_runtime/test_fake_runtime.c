@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fake.h"
@@ -70,7 +71,6 @@ START_TEST(devices_are_counted_and_described) {
         ck_assert_msg(strstr(text, counts[i].said) == text, "%s", text);
     }
 }
-END_TEST
 
 static const struct {
     fake_call call;
@@ -82,13 +82,12 @@ static const struct {
                 {FAKE_EVENT_CREATE, "creating an event"},
                 {FAKE_CREATE_PRODUCTS, "opening cuBLAS"}};
 
-START_TEST(a_device_that_does_not_open_says_why) {
+START_LOOP_TEST(a_device_that_does_not_open_says_why, sizeof openings / sizeof *openings) {
     fake_fail(openings[_i].call, cudaErrorMemoryAllocation);
     ck_assert(!device_open(0, text));
     ck_assert_msg(strstr(text, "cuda:0: ") == text && strstr(text, openings[_i].said) != NULL, "%s",
                   text);
 }
-END_TEST
 
 /* ---- order ---- */
 
@@ -114,11 +113,10 @@ START_TEST(memory_is_zeroed_and_copied) {
     ck_assert_uint_gt(device_free_bytes(), left);
     device_release(w);
     device_release_host(host);
-    ck_assert_int_eq(fake_open_blocks(), 1); /* products' */
+    ck_assert_int_eq(fake_count(FAKE_BLOCKS), 1); /* products' */
     free(back);
     free(plain);
 }
-END_TEST
 
 /* Every other float of the host's, packed. */
 START_TEST(rows_are_copied_in) {
@@ -142,7 +140,6 @@ START_TEST(rows_are_copied_in) {
     device_event_close(used);
     device_event_close(copied);
 }
-END_TEST
 
 START_TEST(background_copies_keep_their_order) {
     open_device();
@@ -174,7 +171,6 @@ START_TEST(background_copies_keep_their_order) {
     device_event_close(sent);
     device_event_close(NULL);
 }
-END_TEST
 
 static void *use_from_a_thread(void *v) {
     device_give_way();
@@ -187,21 +183,20 @@ START_TEST(a_thread_has_a_lane_until_it_ends) {
     open_device();
     float *v = device_allocate(BYTES), *out = host_vector(0);
     ck_assert_int_eq(device_fence(text), 0);
-    const int streams = fake_open_streams(), events = fake_open_events(),
-              first = fake_streams_first();
+    const int streams = fake_count(FAKE_STREAMS), events = fake_count(FAKE_EVENTS),
+              first = fake_count(FAKE_STREAMS_FIRST);
     pthread_t thread;
     void *failed;
     ck_assert_int_eq(pthread_create(&thread, NULL, use_from_a_thread, v), 0);
     ck_assert_int_eq(pthread_join(thread, &failed), 0);
     ck_assert_ptr_null(failed);
-    ck_assert_int_eq(fake_open_streams(), streams);
-    ck_assert_int_eq(fake_open_events(), events);
+    ck_assert_int_eq(fake_count(FAKE_STREAMS), streams);
+    ck_assert_int_eq(fake_count(FAKE_EVENTS), events);
     device_copy_out(out, v, BYTES);
     expect_all(out, 9);
     ck_assert_int_eq(first, streams); /* but for that thread's, which gives way */
-    ck_assert_int_eq(fake_streams_first(), first);
+    ck_assert_int_eq(fake_count(FAKE_STREAMS_FIRST), first);
 }
-END_TEST
 
 /* ---- repeated operations ---- */
 
@@ -224,13 +219,12 @@ START_TEST(a_graph_is_noted_and_repeated) {
         device_copy_out(found, b, BYTES);
         expect_all(found, i == 0 ? 7 : 5);
     }
-    ck_assert_int_eq(fake_open_graphs(), 1);
+    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 1);
     device_graph_close(graph);
     device_graph_close(NULL);
-    ck_assert_int_eq(fake_open_graphs(), 0);
+    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 0);
     ck_assert_int_eq(device_fence(text), 0);
 }
-END_TEST
 
 START_TEST(what_cannot_be_noted_is_no_failure) {
     open_device();
@@ -241,10 +235,9 @@ START_TEST(what_cannot_be_noted_is_no_failure) {
     ck_assert(device_graph_begin());
     fill(a, 1);
     ck_assert_ptr_null(device_graph_end());
-    ck_assert_int_eq(fake_open_graphs(), 0);
+    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 0);
     ck_assert_int_eq(device_fence(text), 0);
 }
-END_TEST
 
 /* ---- streams and memory of others ---- */
 
@@ -270,7 +263,6 @@ START_TEST(a_thread_of_others_keeps_its_device) {
     pthread_join(thread, &device);
     ck_assert_ptr_eq(device, (void *)1);
 }
-END_TEST
 
 START_TEST(memory_is_told_apart) {
     open_device();
@@ -285,7 +277,6 @@ START_TEST(memory_is_told_apart) {
     ck_assert(!device_guest_owns(elsewhere, text, sizeof text));
     ck_assert_str_eq(text, "memory of cuda:1");
 }
-END_TEST
 
 /* ---- notices ---- */
 
@@ -307,7 +298,6 @@ START_TEST(a_notice_comes_once) {
     device_event_close(e);
     close(fd);
 }
-END_TEST
 
 static void *release_callbacks(void *unused) {
     usleep(50000); /* device_event_close is under way; if not, the test shows less */
@@ -333,11 +323,10 @@ START_TEST(no_notice_comes_after_the_event_is_closed) {
     pthread_t thread;
     ck_assert_int_eq(pthread_create(&thread, NULL, release_callbacks, NULL), 0);
     device_event_close(e);
-    ck_assert_int_eq(fake_callbacks_pending(), 0);
+    ck_assert_int_eq(fake_count(FAKE_CALLBACKS), 0);
     pthread_join(thread, NULL);
     close(fd);
 }
-END_TEST
 
 /* ---- failures ---- */
 
@@ -351,16 +340,14 @@ START_TEST(out_of_memory_is_no_failure) {
     ck_assert_ptr_null(device_event_open());
     ck_assert_int_ne(device_status(text), 0); /* an event takes none of what is counted */
 }
-END_TEST
 
-START_TEST(an_allocation_after_a_fault_is_a_failure) {
+START_LOOP_TEST(an_allocation_after_a_fault_is_a_failure, 2) {
     open_device();
     fake_fail(_i == 0 ? FAKE_MALLOC : FAKE_MALLOC_HOST, cudaErrorIllegalAddress);
     ck_assert_ptr_null(_i == 0 ? device_allocate(BYTES) : device_allocate_host(BYTES));
     ck_assert_int_ne(device_status(text), 0);
     ck_assert_str_eq(text, "allocating memory failed: an illegal memory access was encountered");
 }
-END_TEST
 
 START_TEST(a_kernel_that_stops_is_found_at_the_fence) {
     open_device();
@@ -379,7 +366,6 @@ START_TEST(a_kernel_that_stops_is_found_at_the_fence) {
     device_event_close(e);
     device_release(v);
 }
-END_TEST
 
 static void copy_in(float *v) {
     device_copy_in(v, (float[]){1}, sizeof(float));
@@ -437,7 +423,7 @@ static const struct {
                   {FAKE_PRODUCT, multiply, "a matrix product"},
                   {FAKE_CALLBACK, ask_for_a_notice, "asking for a notice"}};
 
-START_TEST(the_first_failure_is_kept) {
+START_LOOP_TEST(the_first_failure_is_kept, sizeof operations / sizeof *operations) {
     open_device();
     float *v = device_allocate(BYTES);
     fake_fail(operations[_i].call, cudaErrorInvalidValue);
@@ -448,7 +434,6 @@ START_TEST(the_first_failure_is_kept) {
     ck_assert_msg(strstr(text, operations[_i].said) == text, "%s", text);
     ck_assert_int_ne(device_fence(text), 0);
 }
-END_TEST
 
 /* ---- what fake.h forbids ---- */
 
@@ -496,31 +481,21 @@ static void (*const forbidden[])(cudaStream_t s, float *v, float *plain) = {
     copy_pageable_memory_in_the_background, take_memory_of_the_host_for_the_devices,
     note_an_allocation, call_back_and_call, clear_in_a_thread_without_a_device};
 
-START_TEST(what_is_forbidden_ends_the_program) {
-    cudaStream_t s;
-    open_device();
-    cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
-    forbidden[_i](s, device_allocate(BYTES), malloc(BYTES));
+START_LOOP_TEST(what_is_forbidden_ends_the_program, sizeof forbidden / sizeof *forbidden) {
+    const pid_t child = fork();
+    int status;
+    if (child == 0) {
+        cudaStream_t s;
+        open_device();
+        cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
+        forbidden[_i](s, device_allocate(BYTES), malloc(BYTES));
+        _exit(0);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
-END_TEST
 
 int main(void) {
-    setenv("CK_FORK", "yes", 1); /* some end, and what was told to fail stays so */
-    Suite *suite = suite_create("fake_runtime");
-    ADD_TESTS(
-        suite, "runs", devices_are_counted_and_described, memory_is_zeroed_and_copied,
-        rows_are_copied_in, background_copies_keep_their_order, a_thread_has_a_lane_until_it_ends,
-        a_notice_comes_once, no_notice_comes_after_the_event_is_closed, out_of_memory_is_no_failure,
-        a_kernel_that_stops_is_found_at_the_fence, a_thread_of_others_keeps_its_device,
-        memory_is_told_apart, a_graph_is_noted_and_repeated, what_cannot_be_noted_is_no_failure);
-    TCase *many = tcase_create("failures");
-    tcase_add_loop_test(many, a_device_that_does_not_open_says_why, 0,
-                        (int)(sizeof openings / sizeof *openings));
-    tcase_add_loop_test(many, an_allocation_after_a_fault_is_a_failure, 0, 2);
-    tcase_add_loop_test(many, the_first_failure_is_kept, 0,
-                        (int)(sizeof operations / sizeof *operations));
-    tcase_add_loop_test_raise_signal(many, what_is_forbidden_ends_the_program, SIGABRT, 0,
-                                     (int)(sizeof forbidden / sizeof *forbidden));
-    suite_add_tcase(suite, many);
-    return run_suite(suite);
+    setenv("CK_FORK", "yes", 1); /* what was told to fail stays so */
+    return run_tests("fake_runtime");
 }

@@ -78,19 +78,6 @@ START_TEST(a_joiner_that_dies_changes_nothing) {
     expect_cuts(3, 0);
 }
 
-START_TEST(a_joiner_and_its_sponsor_die) {
-    open_members(3);
-    come(3, 2);
-    tick();
-    kill_member(2);
-    kill_member(3);
-    all_lose(2);
-    all_lose(3);
-    train(4);
-    expect_view(0, 2, 2);
-    expect_same(0, 1);
-}
-
 START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
     open_members(3);
     come(3, 2);

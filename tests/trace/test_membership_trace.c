@@ -220,24 +220,6 @@ START_TEST(a_promise_to_another_leader_ends_with_the_view) {
     expect_training(1);
 }
 
-START_TEST(two_leaders) {
-    begin_change();
-    for (uint32_t i = 1; i < 4; i++)
-        lost(i, 0); /* they cannot reach the leader, which lives */
-    tick();
-    tick();
-    arrive(SL_MEMBERSHIP_PREPARE, 1); /* of 0: rank 1 leads itself, with a higher ballot */
-    ck_assert_int_gt(arrive(SL_MEMBERSHIP_REFUSE, 0) + arrive(SL_MEMBERSHIP_ANSWER, 0), 0);
-    for (uint32_t i = 1; i < 4; i++)
-        meet(0, i);
-    train(8);
-    for (uint32_t i = 0; i < 4; i++) {
-        expect_same(i, 0);
-        expect_training(i);
-    }
-    ck_assert_uint_eq(sl_membership_newest(members[0])->count, 4);
-}
-
 /* PREPARE of rank 1 reaches rank 2 between rank 0's PREPARE and ACCEPT. */
 START_TEST(a_leader_that_is_overtaken_is_told) {
     const sl_membership_message prepare = prepare_of(1, 9);
@@ -321,22 +303,6 @@ START_TEST(who_has_not_accepted_believes_a_quorum_only) {
     expect_view(0, 2, 4);
 }
 
-/* Rank 4 was stopped, and wakes up when the others have agreed. */
-START_TEST(who_is_left_out_is_dropped_and_joins) {
-    commit_to(HERE);
-    arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY);
-    start(4, first_of(5), 9);
-    heal(4, 5);
-    train(0.3);
-    ck_assert(is_told(4, SL_ORDER_RETURN));
-    ck_assert_ptr_null(sl_membership_newest(members[4]));
-    expect_view(0, 2, 4);
-    join(4, 0);
-    train(2);
-    expect_view(4, 3, 5);
-    expect_training(4);
-}
-
 /* ACCEPT and ANSWER of what is about to be decided arrive much later. */
 START_TEST(messages_of_old_views_change_nothing) {
     propose_change();
@@ -406,23 +372,6 @@ START_TEST(all_leave_after_one_round) {
         ck_assert(is_told(i, SL_ORDER_LEAVE_ALL));
         ck_assert_uint_eq(began[i], 11);
     }
-}
-
-START_TEST(who_steps_aside_is_dropped_and_joins) {
-    open_members(3);
-    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_ASIDE});
-    ck_assert(!is_told(1, SL_ORDER_RETURN) && !is_told(1, SL_ORDER_DIVERGED));
-    pass(1);
-    expect_cuts(3, 1);
-    expect_view(0, 2, 2);
-    expect_same(0, 2);
-    ck_assert(is_told(1, SL_ORDER_RETURN));
-    ck_assert_ptr_null(sl_membership_newest(members[1])); /* it owes no round */
-    join(1, 2);
-    train(2);
-    expect_view(0, 3, 3);
-    expect_same(0, 1);
-    ck_assert_int_eq(sl_membership_standing_of(members[0], 1), SL_MEMBER);
 }
 
 START_TEST(most_step_aside) {

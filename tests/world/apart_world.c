@@ -13,39 +13,24 @@
  * in the order of their acts, has the same models, bit for bit;
  *   - the same seed is the same run.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "disk.h"
 #include "expected.h"
+#include "peers.h"
 #include "seeds.h"
-#include "strike.h"
-#include "virtual.h"
 #include "wire/checksum.h"
 
 enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 13, SLOWER = 10 };
-static const double first_s = 1000, most_s = 100, leave_s = 2;
-
-typedef struct peer {
-    process *process;
-    sl_agent *agent;
-    uint32_t rank;
-    bool trains, struck, ended;
-    double leaves_s, ended_s;
-    uint64_t recorded;              /* the last round */
-    uint64_t sums[MOST_ROUNDS + 1]; /* of its models; 0: it has told of none */
-    int result;
-    sl_error error;
-} peer;
+static const double most_s = 100, leave_s = 2;
 
 static scenario s;
-static peer peers[NODES_MAX];
 static strike strikes[STRIKES_MAX];
 static uint32_t strike_count, slow;
 static sl_history histories[NODES_MAX];
-static bool any_returned, any_gave_up;                           /* the final average */
-static uint64_t finished, left, views, returned, repeated, acts; /* of all seeds */
+static uint64_t sums[NODES_MAX][MOST_ROUNDS + 1]; /* of models; 0: nobody has told of it */
+static bool any_returned, any_gave_up;            /* the final average */
 
 /* ---- what a seed is ---- */
 
@@ -107,48 +92,9 @@ static void draw_strikes(void) {
 
 /* ---- strikes ---- */
 
-/* Before, a loss ends the run. */
-static bool all_train(void) {
-    for (uint32_t i = 0; i < s.nodes; i++)
-        if (!peers[i].trains)
-            return false;
-    return true;
-}
-
-static void go_on(void *of, uint64_t ignored) {
-    (void)ignored;
-    process_go_on(of);
-}
-
 static void hit(void *of, uint64_t ignored) {
-    const strike *k = of;
-    peer *p = &peers[k->a];
     (void)ignored;
-    world_note("strikes", k->kind, k->a, k->b);
-    if (!p->process->alive || !all_train())
-        return;
-    p->struck = p->struck || k->kind != STRIKE_CUT;
-    switch (k->kind) {
-    case STRIKE_KILL:
-        process_kill(p->process, false);
-        p->agent = NULL;
-        break;
-    case STRIKE_LEAVE:
-        if (p->agent != NULL && p->leaves_s == 0) {
-            p->leaves_s = world_now();
-            sl_agent_leave(p->agent);
-        }
-        break;
-    case STRIKE_CUT:
-        network_break_between(k->a, k->b, BREAK_RESET);
-        break;
-    case STRIKE_STOP:
-        process_stop(p->process);
-        world_at(world_now() + k->seconds, go_on, p->process, 0);
-        break;
-    case STRIKE_KINDS:
-        break;
-    }
+    peer_strike(of);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
@@ -168,16 +114,9 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 
 static int on_record(void *context, const sl_record *record, const float *x) {
     peer *p = context;
-    const uint64_t sum = sl_checksum(x, s.dimension * sizeof *x);
-    world_note("records", p->rank, record->round.round, sum);
     if (record->round.round == p->recorded)
         world_fail("agent %u tells of round %llu twice", p->rank, (unsigned long long)p->recorded);
-    p->recorded = record->round.round;
-    p->sums[p->recorded] = sum;
-    for (size_t i = 0; i < s.dimension; i++)
-        if (!isfinite(x[i]))
-            world_fail("agent %u has a number that is not finite after round %llu", p->rank,
-                       (unsigned long long)p->recorded);
+    sums[p->rank][record->round.round] = peer_records(p, record, x);
     return 0;
 }
 
@@ -190,7 +129,7 @@ static void on_returned(void *context, uint32_t rank, uint64_t round) {
     (void)context;
     world_note("returns", rank, round, 0);
     any_returned = true;
-    returned++;
+    seeds_count("returned", 1);
 }
 
 static void *copy(const void *data, size_t bytes) {
@@ -215,14 +154,14 @@ static void on_act(void *context, const sl_act *act) {
     h->acts[h->act_count] = *act;
     h->acts[h->act_count++].versions =
         copy(act->versions, act->version_count * sizeof *act->versions);
-    acts++;
+    seeds_count("acts", 1);
 }
 
 static void on_log(void *context, const sl_log_entry *entry) {
     sl_history *h = &histories[((peer *)context)->rank];
     if (entry->kind != SL_LOG_CUT && entry->kind != SL_LOG_VIEW)
         return;
-    views += entry->kind == SL_LOG_VIEW;
+    seeds_count("views", entry->kind == SL_LOG_VIEW);
     h->entries = grow(h->entries, h->count, sizeof *entry);
     sl_log_entry *kept = &h->entries[h->count++];
     *kept = *entry;
@@ -259,26 +198,11 @@ static void *be_agent(void *of) {
                                                      .act = on_act,
                                                      .log = on_log}};
     p->result = expected_run(&p->agent, settings, s.nodes, &p->error);
-    p->ended = true;
-    p->ended_s = world_now();
-    world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
+    peer_ends(p);
     return NULL;
 }
 
-static void start(void *of, uint64_t ignored) {
-    peer *p = of;
-    (void)ignored;
-    p->process = process_start(p->rank, be_agent, p);
-}
-
 /* ---- what holds at the end ---- */
-
-static bool all_are_over(void) {
-    for (uint32_t i = 0; i < s.nodes; i++)
-        if (peers[i].process == NULL || peers[i].process->alive)
-            return false;
-    return true;
-}
 
 static bool is_any(strike_kind kind) {
     for (const strike *k = strikes; k < strikes + strike_count; k++)
@@ -288,12 +212,7 @@ static bool is_any(strike_kind kind) {
 }
 
 static void judge(const peer *p, bool verbose) {
-    if (verbose)
-        printf("agent %u: %s%d after round %llu %s\n", p->rank, p->struck ? "struck, " : "",
-               p->result, (unsigned long long)p->recorded, p->result != 0 ? p->error.text : "");
-    if (p->process->alive)
-        world_fail("agent %u still waits at %.3f s", p->rank, world_now() - first_s);
-    if (!p->ended) /* it was killed */
+    if (!peer_judge(p, verbose)) /* it was killed */
         return;
     const bool stops = is_any(STRIKE_STOP);
     const bool is_right = p->result == 0 || (p->leaves_s > 0 && p->result == SL_ELEFT) ||
@@ -301,14 +220,11 @@ static void judge(const peer *p, bool verbose) {
                           (stops && strstr(p->error.text, "have gone on without") != NULL);
     if (!is_right)
         world_fail("agent %u ended with code %d: %s", p->rank, p->result, p->error.text);
-    if (p->result == 0 && p->recorded != s.rounds)
-        world_fail("agent %u ended well after round %llu of %llu", p->rank,
-                   (unsigned long long)p->recorded, (unsigned long long)s.rounds);
+    peer_judge_end(p, s.rounds);
     const bool calm = !stops && !is_any(STRIKE_KILL) && !is_any(STRIKE_CUT);
     if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
         world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
-    finished += p->result == 0;
-    left += p->result == SL_ELEFT;
+    seeds_count("left", p->result == SL_ELEFT);
 }
 
 /* ---- once more ---- */
@@ -316,7 +232,7 @@ static void judge(const peer *p, bool verbose) {
 static uint64_t compared;
 
 static int compare(void *context, const sl_record *record, const float *x) {
-    const uint64_t sum = peers[record->rank].sums[record->round.round];
+    const uint64_t sum = sums[record->rank][record->round.round];
     (void)context;
     const bool own = any_gave_up && record->round.round == s.rounds; /* no log says so */
     if (sum != 0 && !own && sum != sl_checksum(x, s.dimension * sizeof *x))
@@ -336,11 +252,11 @@ static void repeat(void) {
         world_fail("once more: %s", error.text);
     for (uint32_t i = 0; i < s.nodes; i++)
         for (uint64_t round = 1; round <= s.rounds; round++)
-            told += peers[i].sums[round] != 0;
+            told += sums[i][round] != 0;
     if (compared != told)
         world_fail("once more, there are %llu of %llu records", (unsigned long long)compared,
                    (unsigned long long)told);
-    repeated++;
+    seeds_count("runs repeated", 1);
 }
 
 /* ---- a seed ---- */
@@ -348,7 +264,7 @@ static void repeat(void) {
 static uint64_t run_seed(uint64_t seed, bool verbose) {
     world_open(seed, verbose);
     disk_open();
-    memset(peers, 0, sizeof peers);
+    memset(sums, 0, sizeof sums);
     any_returned = any_gave_up = false;
     s = (scenario){.seed = seed};
     draw_experiment();
@@ -357,11 +273,10 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         scenario_print(&s);
     expected_take(&s, NULL, 0);
     task.gradient = gradient;
-    for (uint32_t i = 0; i < s.nodes; i++) {
-        peers[i].rank = i;
-        world_at(first_s + 0.02 * world_uniform(), start, &peers[i], 0);
-    }
-    world_run(first_s + most_s, all_are_over);
+    peers_open(s.nodes, be_agent);
+    for (uint32_t i = 0; i < s.nodes; i++)
+        world_at(first_s + 0.02 * world_uniform(), peer_start, &peers[i], 0);
+    world_run(first_s + most_s, peers_are_over);
     for (uint32_t i = 0; i < s.nodes; i++)
         judge(&peers[i], verbose);
     if (!any_returned && !is_any(STRIKE_STOP)) /* who wakes up goes on under the view before */
@@ -371,14 +286,6 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
     expected_key();
-    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
-        return 2;
-    printf("%llu seeds: %llu agents trained to the end, %llu left, %llu views, %llu returned; "
-           "%llu acts, %llu runs repeated\n",
-           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)left,
-           (unsigned long long)views, (unsigned long long)returned, (unsigned long long)acts,
-           (unsigned long long)repeated);
-    return 0;
+    return seeds_main(count, arguments, QUICK, run_seed);
 }

@@ -124,8 +124,7 @@ def main():
             continue
         with tempfile.TemporaryDirectory() as folder:
             program, why = plant(build, folder, finder, *defect[:3])
-            first = defect[3] if len(defect) > 3 else 1
-            found, said = hunt(program, first, o.seeds) if program else (False, why)
+            found, said = hunt(program, defect[3], o.seeds) if program else (False, why)
         missed += not found
         print(f"{'ok' if found else 'not ok'} {name}: {re.sub(' *$', '', said)[:160]}", flush=True)
     return 1 if missed else 0

@@ -8,25 +8,21 @@
  * torn or rotten is not taken for good; a disk that fails does not end the run; the last start
  * comes to the end.
  */
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/disk.h"
 #include "disk.h"
 #include "expected.h"
 #include "seeds.h"
 #include "virtual.h"
-#include "wire/checksum.h"
 
 enum { QUICK = 100, LIVES_MAX = 6 };
 
 static scenario s;
 static process *life;
 static uint64_t resumed, whole; /* whole: the newest cut that is surely on the disk */
-static uint64_t kills, rotten;
+static uint64_t rotten;
 static bool ended;
 
 /* ---- a life ---- */
@@ -60,7 +56,7 @@ static void *live(void *ignored) {
 }
 
 static void kill_life(void) {
-    kills++;
+    seeds_count("kills", 1);
     world_note("dies", disk_changes(), 0, 0);
     process_kill(life, true);
 }
@@ -132,9 +128,5 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
-    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
-        return 2;
-    printf("%llu seeds: killed %llu times\n", (unsigned long long)seeds, (unsigned long long)kills);
-    return 0;
+    return seeds_main(count, arguments, QUICK, run_seed);
 }

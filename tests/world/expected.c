@@ -53,26 +53,24 @@ uint64_t expected_end(void) {
     return hash;
 }
 
-/* Of ranks 0 to agents - 1, at ports from 7000 on. */
-static sl_roster *roster_of(uint32_t agents) {
-    char text[64 * 24] = "";
+void expected_roster(char out[ROSTER_MAX], uint32_t agents, const char *between) {
     size_t used = 0;
-    sl_roster *roster;
-    sl_error error;
-    for (uint32_t i = 0; i < agents && used < sizeof text; i++)
-        used += (size_t)snprintf(text + used, sizeof text - used, "127.0.0.1:%u\n", 7000 + i);
-    if (sl_roster_parse(&roster, text, "roster", &error) != 0)
-        world_fail("%s", error.text);
-    return roster;
+    for (uint32_t i = 0; i < agents && used < ROSTER_MAX; i++)
+        used += (size_t)snprintf(out + used, ROSTER_MAX - used, "%s127.0.0.1:%u",
+                                 i > 0 ? between : "", 7000 + i);
 }
 
 int expected_run(sl_agent **agent, sl_agent_settings settings, uint32_t agents, sl_error *error) {
-    sl_roster *roster = roster_of(agents);
+    char text[ROSTER_MAX];
+    sl_roster *roster = NULL;
     settings.experiment = experiment;
     settings.task = task;
     settings.host = "127.0.0.1";
     settings.port = (uint16_t)(7000 + settings.rank);
-    int result = sl_agent_open(agent, &settings, error);
+    expected_roster(text, agents, "\n");
+    int result = sl_roster_parse(&roster, text, "roster", error);
+    if (result == 0)
+        result = sl_agent_open(agent, &settings, error);
     if (result == 0)
         result = sl_agent_run(*agent, roster, error);
     sl_agent *ended = *agent;

@@ -7,7 +7,7 @@
 #include "virtual.h"
 
 #define CHECKPOINTS "/checkpoints" /* their folder */
-enum { RUN_ID = 7 };
+enum { RUN_ID = 7, ROSTER_MAX = 1024 };
 
 /* Of the seed under way. */
 extern sl_experiment *experiment;
@@ -19,6 +19,8 @@ void expected_take(scenario *s, const char *const *set, size_t set_count);
 void expected_open(scenario *s, const char *const *set, size_t set_count);
 /* Ends the seed's world; its hash. */
 uint64_t expected_end(void);
+/* The places of ranks 0 to agents - 1, from port 7000 on. */
+void expected_roster(char out[ROSTER_MAX], uint32_t agents, const char *between);
 /* Runs such an agent of a run of so many to its end; its settings lack what follows from the seed
  * and its rank. *agent: while it can be asked to stop; else NULL. */
 int expected_run(sl_agent **agent, sl_agent_settings settings, uint32_t agents, sl_error *error);

@@ -221,15 +221,13 @@ void sl_buffer_release(sl_buffer *released) {
 
 /* ---- sending ---- */
 
-nth_call no_room;
-
 int sl_connection_send(sl_connection *c, const uint8_t *header, size_t header_bytes,
                        const void *payload, size_t payload_bytes, bool data, uint32_t cookie) {
     if (c->closed || header_bytes > SL_HEADER_BYTES_MAX)
         world_fail("a send on a closed connection, or with a header of %zu bytes", header_bytes);
     if (c->down || !c->established)
         return SL_ENET;
-    if (c->sending == c->send_count || nth_call_fails(&no_room) || world_chance(network.no_room))
+    if (c->sending == c->send_count || world_chance(network.no_room))
         return 1;
     message *m = world_allocate(sizeof *m + header_bytes + payload_bytes);
     *m = (message){.payload = payload,

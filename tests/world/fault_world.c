@@ -15,10 +15,7 @@
  *   - the same seed is the same run.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "agent/peers/refusals.h"
 #include "agent/peers/unverified.h"
@@ -26,10 +23,8 @@
 #include "config/buffers.h"
 #include "disk.h"
 #include "expected.h"
-#include "logbook.h"
+#include "peers.h"
 #include "seeds.h"
-#include "virtual.h"
-#include "wire/checksum.h"
 
 enum { QUICK = 400 };               /* with sanitizers */
 enum { CROWD = 120, POLLED = 8 };   /* more than an agent lets in at a time */
@@ -43,41 +38,20 @@ static const size_t agent_bytes = 2 * sizeof(sl_plan) + sizeof(sl_refusals) + (6
  * four sealed payloads, which may be a HELLO. */
 static const size_t sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10);
 
-typedef struct peer {
-    process *process; /* the last one */
-    sl_agent *agent;
-    uint32_t rank;
-    bool ended;
-    int result;
-    sl_error error;
-    double ended_s;
-    uint64_t recorded; /* the last round */
-    double told_s;     /* when it last said for whom it waits */
-    sl_checkpoints checkpoints;
-    logbook logbook; /* of the last process */
-} peer;
-
 static scenario s;
-static bool saves; /* the agents write checkpoints */
-static peer peers[NODES_MAX];
+static bool saves;                    /* the agents write checkpoints */
 static const double told_after_s = 6; /* five, and the time to look */
 static double last_fault_s;
-static uint64_t finished, failed, broken, blackouts; /* agents, connections, runs; of all seeds */
 
 /* ---- faults ---- */
 
-static void strike(void *of, uint64_t ignored);
+static void hit(void *of, uint64_t ignored);
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     (void)context;
     for (int i = 0; i < s.fault_count; i++)
         if (s.faults[i].round == round && s.faults[i].a == rank)
-            world_at(world_now() + s.faults[i].at_s, strike, &s.faults[i], 0);
-}
-
-static void go_on(void *of, uint64_t ignored) {
-    (void)ignored;
-    process_go_on(of);
+            world_at(world_now() + s.faults[i].at_s, hit, &s.faults[i], 0);
 }
 
 static void join(void *of, uint64_t ignored) {
@@ -97,25 +71,14 @@ static void stop_corrupting(void *of, uint64_t ignored) {
     network.corrupt = 0;
 }
 
-static void *be_agent(void *of);
-
-static void start(void *of, uint64_t ignored) {
-    peer *p = of;
-    (void)ignored;
-    p->ended = false;
-    p->logbook = (logbook){0};
-    p->process = process_start(p->rank, be_agent, p);
-}
-
 /* Each fault does so once, though rounds come again: three restarts would begin each other anew. */
 static void kill_agent(peer *p, fault *f) {
-    if (f->done || p->process == NULL || !p->process->alive)
+    if (f->done || !peer_is_up(p))
         return;
     f->done = true;
-    process_kill(p->process, f->kind == FAULT_POWER);
-    p->agent = NULL;
+    peer_kill(p, f->kind == FAULT_POWER);
     if (f->kind == FAULT_RESTART)
-        world_at(world_now() + f->seconds, start, p, 0);
+        world_at(world_now() + f->seconds, peer_start, p, 0);
 }
 
 /* They agree on the round themselves. Where there is none, the run begins anew. */
@@ -127,7 +90,7 @@ static void start_all(void *of, uint64_t ignored) {
         disk_clear();
     for (uint32_t i = 0; i < s.nodes; i++) {
         peers[i].checkpoints.resume = round > 0;
-        world_at(world_now() + 0.02 * world_uniform(), start, &peers[i], ignored);
+        world_at(world_now() + 0.02 * world_uniform(), peer_start, &peers[i], ignored);
     }
 }
 
@@ -135,24 +98,20 @@ static void start_all(void *of, uint64_t ignored) {
  * again. */
 static void black_out(fault *f) {
     for (uint32_t i = 0; i < s.nodes; i++)
-        if (f->done || peers[i].process == NULL || !peers[i].process->alive)
+        if (f->done || !peer_is_up(&peers[i]))
             return;
     f->done = true;
-    blackouts++;
+    seeds_count("blackouts", 1);
     for (uint32_t i = 0; i < s.nodes; i++) {
-        process_kill(peers[i].process, true);
-        peers[i].agent = NULL;
+        peer_kill(&peers[i], true);
         peers[i].process = NULL; /* it comes again */
     }
     disk_lose_power();
     world_at(world_now() + f->seconds, start_all, NULL, 0);
 }
 
-static void stop_agent(peer *p, const fault *f) {
-    if (p->process == NULL || !p->process->alive)
-        return;
-    process_stop(p->process);
-    world_at(world_now() + f->seconds, go_on, p->process, 0);
+static void break_edge(const fault *f, network_break how) {
+    seeds_count("connections broken", (uint64_t)network_break_between(f->a, f->b, how));
 }
 
 /* Whose edges may be named by those who end early. */
@@ -167,7 +126,7 @@ static void blame(const fault *f) {
         blame_node(i);
 }
 
-static void strike(void *of, uint64_t ignored) {
+static void hit(void *of, uint64_t ignored) {
     fault *f = of;
     peer *a = &peers[f->a];
     (void)ignored;
@@ -178,13 +137,13 @@ static void strike(void *of, uint64_t ignored) {
     last_fault_s = fmax(last_fault_s, world_now() + f->seconds + (starts ? s.connect_s : 0));
     switch (f->kind) {
     case FAULT_CUT:
-        broken += (uint64_t)network_break_between(f->a, f->b, BREAK_RESET);
+        break_edge(f, BREAK_RESET);
         break;
     case FAULT_HALF_OPEN:
-        broken += (uint64_t)network_break_between(f->a, f->b, BREAK_HALF_OPEN);
+        break_edge(f, BREAK_HALF_OPEN);
         break;
     case FAULT_MUTE:
-        broken += (uint64_t)network_break_between(f->a, f->b, BREAK_MUTE);
+        break_edge(f, BREAK_MUTE);
         break;
     case FAULT_CORRUPT:
         network.corrupt = 0.05;
@@ -197,7 +156,8 @@ static void strike(void *of, uint64_t ignored) {
         break;
     case FAULT_STOP:
     case FAULT_SHORT_STOP:
-        stop_agent(a, f);
+        if (peer_is_up(a))
+            peer_stop(a, f->seconds);
         break;
     case FAULT_PARTITION:
     case FAULT_SHORT_PARTITION:
@@ -277,28 +237,19 @@ static void *be_agent(void *of) {
                                                      .notice = on_notice,
                                                      .log = on_log}};
     p->result = expected_run(&p->agent, settings, s.nodes, &p->error);
-    p->ended_s = world_now();
     logbook_close(&p->logbook, p->rank, p->result);
-    p->ended = true;
-    world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
+    peer_ends(p);
     return NULL;
 }
 
 /* ---- what holds at the end ---- */
 
-static bool all_are_over(void) {
-    for (uint32_t i = 0; i < s.nodes; i++)
-        if (peers[i].process == NULL || peers[i].process->alive)
-            return false;
-    return true;
-}
-
 /* When the last one must have ended: what happened, the deadlines that follow from it, a farewell,
  * and a gradient that is still under way. */
 static double end_by(void) {
-    double by_s = 1000;
+    double by_s = first_s;
     for (uint32_t i = 0; i < s.nodes; i++)
-        by_s = fmax(by_s, 1000 + s.start_s[i]);
+        by_s = fmax(by_s, first_s + s.start_s[i]);
     const double rounds_s = (double)s.rounds * (s.gradient_s + 0.5);
     by_s = fmax(by_s + s.connect_s + rounds_s, last_fault_s);
     return by_s + s.timeout_s + 2 * s.reconnect_s + 2;
@@ -346,27 +297,18 @@ static void judge_visitors(void) {
 }
 
 static void judge(const peer *p, bool verbose) {
-    if (verbose && p->ended)
-        printf("agent %u: %d after round %llu at %.3f %s\n", p->rank, p->result,
-               (unsigned long long)p->recorded, p->ended_s - 1000,
-               p->result != 0 ? p->error.text : "");
-    if (p->process == NULL || p->process->alive)
-        world_fail("agent %u still waits at %.3f s", p->rank, world_now() - 1000);
-    if (!p->ended)
+    if (!peer_judge(p, verbose))
         return;
     if (p->ended_s > end_by())
-        world_fail("agent %u ended at %.3f s, and should have by %.3f", p->rank, p->ended_s - 1000,
-                   end_by() - 1000);
+        world_fail("agent %u ended at %.3f s, and should have by %.3f", p->rank,
+                   p->ended_s - first_s, end_by() - first_s);
     if (p->result != 0 && !s.may_fail)
         world_fail("agent %u ended without a cause: %s", p->rank, p->error.text);
-    if (p->result == 0 && p->recorded != s.rounds)
-        world_fail("agent %u ended well after round %llu of %llu", p->rank,
-                   (unsigned long long)p->recorded, (unsigned long long)s.rounds);
+    peer_judge_end(p, s.rounds);
     if (p->result != 0)
         judge_error(p);
     judge_memory(p);
-    finished += p->result == 0;
-    failed += p->result != 0;
+    seeds_count("ended early and said why", p->result != 0);
 }
 
 /* ---- a seed ---- */
@@ -385,21 +327,18 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     scenario_draw(&s, seed);
     if (verbose)
         scenario_print(&s);
-    memset(peers, 0, sizeof peers);
+    peers_open(s.nodes, be_agent);
     blame_none();
-    last_fault_s = 1000;
+    last_fault_s = first_s;
     saves = blacks_out();
     expected_open(&s, checkpoints, saves ? 2 : 0);
-    for (uint32_t i = 0; i < s.nodes; i++) {
-        peers[i].rank = i;
-        peers[i].checkpoints = (sl_checkpoints){.folder = CHECKPOINTS, .run_id = RUN_ID};
-        world_at(1000 + s.start_s[i], start, &peers[i], 0);
-    }
+    for (uint32_t i = 0; i < s.nodes; i++)
+        world_at(first_s + s.start_s[i], peer_start, &peers[i], 0);
     for (int i = 0; i < s.fault_count; i++)
         if (s.faults[i].round == 0)
-            world_at(1000 + s.faults[i].at_s, strike, &s.faults[i], 0);
-    world_at(1001, look, NULL, 0);
-    world_run(1100, all_are_over);
+            world_at(first_s + s.faults[i].at_s, hit, &s.faults[i], 0);
+    world_at(first_s + 1, look, NULL, 0);
+    world_run(first_s + 100, peers_are_over);
     for (uint32_t i = 0; i < s.nodes; i++)
         judge(&peers[i], verbose);
     judge_visitors();
@@ -407,13 +346,6 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
     expected_key();
-    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
-        return 2;
-    printf("%llu seeds: %llu agents trained to the end, %llu ended early and said why\n"
-           "%llu connections broken, %llu blackouts\n",
-           (unsigned long long)seeds, (unsigned long long)finished, (unsigned long long)failed,
-           (unsigned long long)broken, (unsigned long long)blackouts);
-    return 0;
+    return seeds_main(count, arguments, QUICK, run_seed);
 }

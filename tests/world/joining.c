@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "scenario.h"
+#include "seeds.h"
 #include "virtual.h"
 
 static double began_s[NODES_MAX], trouble_s; /* began_s: 0: it does not wait */
-static double calm_s, longest_s;             /* of all seeds */
 
 void joining_open(void) {
     memset(began_s, 0, sizeof began_s);
@@ -36,20 +36,12 @@ void joining_end(uint32_t rank, double most_s) {
     if (calm > most_s)
         world_fail("agent %u mixes after %.2f s, of which %.2f s without trouble", rank, whole,
                    calm);
-    calm_s = fmax(calm_s, calm);
-    longest_s = fmax(longest_s, whole);
+    seeds_time("joined and mixing", whole);
+    seeds_time("so since the last trouble", calm);
 }
 
 void joining_return(uint32_t rank, double most_s) {
     const double calm = joining_calm();
     if (calm > most_s)
         world_fail("agent %u was left out, though nothing has gone wrong for %.2f s", rank, calm);
-}
-
-double joining_calm_s(void) {
-    return calm_s;
-}
-
-double joining_longest_s(void) {
-    return longest_s;
 }

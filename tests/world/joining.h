@@ -16,8 +16,5 @@ void joining_begin(uint32_t rank);
 void joining_end(uint32_t rank, double most_s);
 /* The others have left a living process of this rank out, and let it in again. Fails likewise. */
 void joining_return(uint32_t rank, double most_s);
-/* The longest of all seeds, since the last trouble, and since it began. */
-double joining_calm_s(void);
-double joining_longest_s(void);
 
 #endif

@@ -1,17 +1,15 @@
-/* loss_judge.c - see loss_peer.h. */
+/* loss_judge.c - see loss_judge.h. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "expected.h"
-#include "loss_peer.h"
+#include "loss_judge.h"
+#include "seeds.h"
 
 static const size_t agent_bytes = 64u << 10, head_bytes = 48u << 10, member_bytes = 8u << 10,
                     connection_bytes = 18u << 10,
                     sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10); /* as in fault_world */
 static const double leave_s = 2.5;
-
-loss_ends ends;
 
 bool loss_strikes_are(strike_kind kind) {
     for (int i = 0; i < drawn.strike_count; i++)
@@ -55,12 +53,7 @@ static void judge_memory(const peer *p) {
 }
 
 void loss_judge(const peer *p, bool verbose) {
-    if (verbose)
-        printf("agent %u: %s%d after round %llu %s\n", p->rank, p->struck ? "struck, " : "",
-               p->result, (unsigned long long)p->recorded, p->result != 0 ? p->error.text : "");
-    if (p->process->alive)
-        world_fail("agent %u still waits at %.3f s", p->rank, world_now() - loss_first_s);
-    if (!p->ended || p->rank == drawn.liar) /* it was killed, or gets what it asked for */
+    if (!peer_judge(p, verbose) || p->rank == drawn.liar) /* it gets what it asked for */
         return;
     /* and nobody gave it any */
     const bool gave_all =
@@ -73,13 +66,11 @@ void loss_judge(const peer *p, bool verbose) {
                       !loss_is_parted(&drawn.s);
     if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
         world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
-    if (p->result == 0 && p->recorded != drawn.s.rounds)
-        world_fail("agent %u ended well after round %llu of %llu", p->rank,
-                   (unsigned long long)p->recorded, (unsigned long long)drawn.s.rounds);
-    ends.left += p->result == SL_ELEFT;
+    peer_judge_end(p, drawn.s.rounds);
+    seeds_count("left", p->result == SL_ELEFT);
     if (p->spoiled && p->result == 0 && drawn.spoiled_rounds == UINT64_MAX)
         world_fail("agent %u ended well, with numbers that are not finite", p->rank);
-    ends.joined += p->rank == drawn.s.nodes && p->result == 0;
+    seeds_count("joined", p->rank == drawn.s.nodes && p->result == 0);
     const bool outside = (p->joins && strstr(p->error.text, "wants to join") != NULL) ||
                          (p->yields && p->struck && p->recorded == 0);
     const bool alone = strstr(p->error.text, "gone on without") != NULL || outside ||
@@ -92,7 +83,6 @@ void loss_judge(const peer *p, bool verbose) {
     if (p->untold)
         world_fail("agent %u was not told that it trains alone", p->rank);
     judge_memory(p);
-    ends.finished += p->result == 0;
 }
 
 void loss_judge_healing(void) {
@@ -108,5 +98,5 @@ void loss_judge_healing(void) {
     if (loss_is_calm(&drawn.s) && !loss_goes_on(&drawn.s) && stays && in_time && parted > 0 &&
         whole < drawn.s.nodes)
         world_fail("%u of %u agents are in a view of all at the end", whole, drawn.s.nodes);
-    ends.healed += loss_is_calm(&drawn.s) && whole == drawn.s.nodes;
+    seeds_count("healed", loss_is_calm(&drawn.s) && whole == drawn.s.nodes);
 }

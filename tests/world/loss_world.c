@@ -27,8 +27,6 @@
  *   - the same seed is the same run.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "disk.h"
@@ -36,33 +34,21 @@
 #include "going_on.h"
 #include "joining.h"
 #include "liar.h"
-#include "loss_peer.h"
+#include "loss_judge.h"
 #include "seeds.h"
-#include "virtual.h"
-#include "wire/checksum.h"
 
 enum { QUICK = 80 };
 static const double most_s = 400, notice_s = 0.5, join_s = 6, return_s = 10, told_s = 4;
 
 loss_seed drawn;
-peer peers[NODES_MAX];
 struct parting parting;
 /* All end, and go on. */
 static struct stopping {
     int count;  /* so far */
     bool is_up; /* they have not begun again */
 } stopping;
-static uint64_t gone_on, agreed, lost, views, returned, isolated; /* of all seeds */
 
 /* ---- strikes ---- */
-
-/* Before, a loss ends the run. */
-static bool all_train(void) {
-    for (uint32_t i = 0; i < drawn.s.nodes; i++)
-        if (!peers[i].trains)
-            return false;
-    return true;
-}
 
 static bool are_neighbours(uint32_t a, uint32_t b) {
     const uint32_t *list, count = sl_topology_peers(experiment->topology, a, &list);
@@ -89,15 +75,13 @@ static void heal(void *ignored, uint64_t also) {
     part(false);
 }
 
-static void *be_agent(void *of);
-
 static void start(void *of, uint64_t stops) {
     peer *p = of;
     if (stops != (uint64_t)stopping.count)
         return;
     if (p->joins)
         joining_begin(p->rank);
-    p->process = process_start(p->rank, be_agent, p);
+    peer_start(p, stops);
 }
 
 /* Has somebody come so far that a view may begin too late? */
@@ -124,12 +108,6 @@ static uint32_t others_awake(const peer *p, double since_s, uint32_t *alive) {
     return count;
 }
 
-/* Of its own folder. */
-static sl_checkpoints checkpoints_of(bool resume, uint64_t round) {
-    return (sl_checkpoints){
-        .folder = CHECKPOINTS, .run_id = RUN_ID, .resume = resume, .round = round};
-}
-
 /* Another process takes its rank, while there is a run to join. */
 static void start_again(void *of, uint64_t stops) {
     peer *p = of;
@@ -140,7 +118,7 @@ static void start_again(void *of, uint64_t stops) {
                 .joins = true,
                 .trains = true,
                 .struck = true,
-                .checkpoints = checkpoints_of(false, 0)};
+                .checkpoints = peer_checkpoints(false, 0)};
     start(p, stops);
 }
 
@@ -150,47 +128,22 @@ static void see_end(peer *p) {
                  (uint64_t)stopping.count);
 }
 
-static void go_on(void *of, uint64_t ignored) {
-    (void)ignored;
+static void trouble(void *ignored, uint64_t also) {
+    (void)ignored, (void)also;
     joining_trouble();
-    process_go_on(of);
 }
 
 static void hit(void *of, uint64_t ignored) {
     const strike *k = of;
     peer *p = &peers[k->a];
     (void)ignored;
-    world_note("strikes", k->kind, k->a, k->b);
-    if (p->process == NULL || !p->process->alive || !all_train())
+    if (!peer_strike(k))
         return;
     joining_trouble();
-    switch (k->kind) {
-    case STRIKE_KILL:
-        p->struck = true;
-        p->killed_s = world_now();
-        process_kill(p->process, false);
-        p->agent = NULL;
+    if (k->kind == STRIKE_KILL)
         see_end(p);
-        break;
-    case STRIKE_STOP:
-        p->struck = true;
-        p->wakes_s = world_now() + k->seconds;
-        process_stop(p->process);
-        world_at(world_now() + k->seconds, go_on, p->process, 0);
-        break;
-    case STRIKE_LEAVE:
-        p->struck = true;
-        if (p->agent != NULL && p->leaves_s == 0) {
-            p->leaves_s = world_now();
-            sl_agent_leave(p->agent);
-        }
-        break;
-    case STRIKE_CUT:
-        network_break_between(k->a, k->b, BREAK_RESET);
-        break;
-    case STRIKE_KINDS:
-        break;
-    }
+    if (k->kind == STRIKE_STOP)
+        world_at(p->wakes_s, trouble, NULL, 0);
 }
 
 /* ---- all end, and go on ---- */
@@ -205,7 +158,7 @@ static void come(peer *p, bool agrees) {
                 .joins = !agrees || p->rank >= drawn.s.nodes};
     if (agrees && world_chance(0.3))
         going_on_lose(p->rank);
-    p->checkpoints = checkpoints_of(p->yields && going_on_has(p->rank), 0);
+    p->checkpoints = peer_checkpoints(p->yields && going_on_has(p->rank), 0);
 }
 
 static void go_on_all(void *ignored, uint64_t also) {
@@ -215,8 +168,8 @@ static void go_on_all(void *ignored, uint64_t also) {
     if (from.round == 0)
         world_fail("no checkpoint is whole");
     stopping.is_up = false;
-    gone_on++;
-    agreed += agrees;
+    seeds_count("times all have gone on", 1);
+    seeds_count("of them agreed", agrees);
     world_note("all go on", from.round, from.view.number, agrees);
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++) {
         peer *p = &peers[i];
@@ -225,7 +178,7 @@ static void go_on_all(void *ignored, uint64_t also) {
         if (is_member) {
             *p = (peer){.rank = i,
                         .yields = agrees,
-                        .checkpoints = checkpoints_of(true, agrees ? 0 : from.round)};
+                        .checkpoints = peer_checkpoints(true, agrees ? 0 : from.round)};
         } else {
             come(p, agrees);
             at_s = world_chance(0.5) ? at_s : 8 * at_s;
@@ -244,7 +197,7 @@ static void kill_all(void *ignored, uint64_t loses_power) {
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++) {
         peer *p = &peers[i];
         p->agent = NULL;
-        if (p->process != NULL && p->process->alive)
+        if (peer_is_up(p))
             process_kill(p->process, loses_power != 0);
         p->process = NULL; /* it comes again */
     }
@@ -270,9 +223,10 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     ((peer *)context)->trains = true;
     if (stopping.count < CUTS_MAX && round >= drawn.cut_rounds[stopping.count] && !stopping.is_up &&
         !parting.is_up && !loss_parts_edges(&drawn.s) /* alone, they save rounds far apart */ &&
-        all_train() && !is_nearly_over())
+        peers_all_train() && !is_nearly_over())
         stop_all(context);
-    if (loss_is_parted(&drawn.s) && !parting.was && round >= drawn.parting_round && all_train()) {
+    if (loss_is_parted(&drawn.s) && !parting.was && round >= drawn.parting_round &&
+        peers_all_train()) {
         parting.was = true;
         part(true);
         world_at(world_now() + drawn.parted_s, heal, NULL, 0);
@@ -311,14 +265,9 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 static int on_record(void *context, const sl_record *record, const float *x) {
     peer *p = context;
     p->mixes_s = p->recorded == 0 ? world_now() : p->mixes_s;
-    p->recorded = record->round.round;
-    p->through_s = p->recorded == drawn.s.rounds ? world_now() : 0;
     joining_end(p->rank, join_s);
-    world_note("records", p->rank, p->recorded, sl_checksum(x, drawn.s.dimension * sizeof *x));
-    for (size_t i = 0; i < drawn.s.dimension; i++)
-        if (!isfinite(x[i]))
-            world_fail("agent %u has a number that is not finite after round %llu", p->rank,
-                       (unsigned long long)p->recorded);
+    peer_records(p, record, x);
+    p->through_s = p->recorded == drawn.s.rounds ? world_now() : 0;
     return 0;
 }
 
@@ -329,7 +278,7 @@ static void on_notice(void *context, const char *text) {
         return;
     p->untold = false;
     p->ahead = strstr(text, "trains alone") != NULL;
-    isolated += p->ahead;
+    seeds_count("isolated", p->ahead);
 }
 
 static void on_aside(void *context, uint32_t rank, uint64_t round, const char *why) {
@@ -358,7 +307,7 @@ static void on_returned(void *context, uint32_t rank, uint64_t round) {
         world_fail("agent %u returns in round %llu, after round %llu", rank,
                    (unsigned long long)round, (unsigned long long)p->recorded);
     joining_return(rank, return_s);
-    returned++;
+    seeds_count("returned", 1);
 }
 
 /* The port of who is killed refuses at once. Who has ended is no loss, and who lives neither. Who
@@ -394,9 +343,9 @@ static void on_log(void *context, const sl_log_entry *entry) {
     peer *p = context;
     if (entry->kind == SL_LOG_LOST)
         judge_notice(p, entry);
-    lost += entry->kind == SL_LOG_LOST;
+    seeds_count("losses noticed", entry->kind == SL_LOG_LOST);
     if (entry->kind == SL_LOG_VIEW) {
-        views++;
+        seeds_count("views", 1);
         p->members = entry->members;
         p->untold = is_isolated(p, entry->members);
     }
@@ -426,10 +375,8 @@ static void *be_agent(void *of) {
         p->result = expected_run(&p->agent, settings, agents, &p->error);
     }
     logbook_close(&p->logbook, p->rank, p->result);
-    p->ended = true;
-    p->ended_s = world_now();
+    peer_ends(p);
     p->through_s = p->through_s > 0 ? p->through_s : p->ended_s;
-    world_note("ended", p->rank, (uint64_t)(int64_t)p->result, p->recorded);
     if (stopping.is_up)
         return NULL;
     if (p->result != 0 && p->result != SL_EDIVERGED)
@@ -449,17 +396,12 @@ static void start_joiner(void) {
     peers[drawn.s.nodes] = (peer){.rank = drawn.s.nodes,
                                   .joins = true,
                                   .struck = true,
-                                  .checkpoints = checkpoints_of(false, 0)};
-    world_at(loss_first_s + 0.1 + drawn.s.seed % 17 * 0.1, start, &peers[drawn.s.nodes], 0);
+                                  .checkpoints = peer_checkpoints(false, 0)};
+    world_at(first_s + 0.1 + drawn.s.seed % 17 * 0.1, start, &peers[drawn.s.nodes], 0);
 }
 
 static bool all_are_over(void) {
-    if (stopping.is_up)
-        return false;
-    for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
-        if (peers[i].process == NULL || peers[i].process->alive)
-            return false;
-    return true;
+    return !stopping.is_up && peers_are_over();
 }
 
 /* ---- a seed ---- */
@@ -468,7 +410,6 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     world_open(seed, verbose);
     disk_open();
     joining_open();
-    memset(peers, 0, sizeof peers);
     parting = (struct parting){0};
     stopping = (struct stopping){0};
     loss_seed_draw(&drawn, seed);
@@ -478,14 +419,12 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     task.gradient = gradient;
     liar_is(drawn.liar);
     network.forge = drawn.liar < drawn.s.nodes ? liar_forge : NULL;
-    for (uint32_t i = 0; i < drawn.s.nodes; i++) {
-        peers[i].rank = i;
-        peers[i].checkpoints = checkpoints_of(false, 0);
-        world_at(loss_first_s + 0.02 * world_uniform(), start, &peers[i], 0);
-    }
+    peers_open(loss_ranks(&drawn.s), be_agent);
+    for (uint32_t i = 0; i < drawn.s.nodes; i++)
+        world_at(first_s + 0.02 * world_uniform(), start, &peers[i], 0);
     if (loss_grows(&drawn.s))
         start_joiner();
-    world_run(loss_first_s + most_s, all_are_over);
+    world_run(first_s + most_s, all_are_over);
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++)
         loss_judge(&peers[i], verbose);
     loss_judge_healing();
@@ -493,19 +432,6 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
     expected_key();
-    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
-        return 2;
-    printf(
-        "%llu seeds: %llu agents trained to the end, %llu left, %llu losses noticed, %llu "
-        "views, %llu returned, %llu healed, %llu joined, %llu isolated, %llu times all have gone "
-        "on, %llu of them agreed\n"
-        "joined and mixing within %.1f s of the last trouble, %.1f s in all\n",
-        (unsigned long long)seeds, (unsigned long long)ends.finished, (unsigned long long)ends.left,
-        (unsigned long long)lost, (unsigned long long)views, (unsigned long long)returned,
-        (unsigned long long)ends.healed, (unsigned long long)ends.joined,
-        (unsigned long long)isolated, (unsigned long long)gone_on, (unsigned long long)agreed,
-        joining_calm_s(), joining_longest_s());
-    return 0;
+    return seeds_main(count, arguments, QUICK, run_seed);
 }

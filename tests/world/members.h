@@ -67,7 +67,6 @@ typedef struct members_world {
     uint64_t lost_round; /* the largest then; 0: it is yet to come */
     known_view *views;   /* (view_count), room for VIEWS_MAX */
     uint32_t view_count;
-    uint64_t commits, cuts, kills; /* of all seeds */
 } members_world;
 extern members_world w;
 

@@ -3,6 +3,7 @@
 
 #include "members.h"
 #include "membership/decision.h"
+#include "seeds.h"
 #include "virtual.h"
 
 static const double slowest_commit_s = 2;
@@ -70,7 +71,7 @@ uint32_t learn(const sl_decision *d) {
 void check_commit(uint32_t rank, const sl_decision *d) {
     process_state *p = &w.all[rank];
     learn(d);
-    w.commits++;
+    seeds_count("times a view taken", 1);
     note("commit", rank, d->view.number, d->view.round);
     if (d->view.number <= p->number)
         world_fail("rank %u goes back to view %llu", rank, (unsigned long long)d->view.number);

@@ -104,10 +104,11 @@ static void obey(uint32_t rank, const sl_membership_update *u) {
         p->computed = false;
         push_for(COMPUTED, rank, p->compute_s * (0.5 + uniform()));
     }
-    w.cuts += u->cut;
     p->cut = p->cut || u->cut;
-    if (u->cut)
+    if (u->cut) {
+        seeds_count("nodes cut", 1);
         note("cut", rank, p->round, 0);
+    }
     const bool dropped = u->order == SL_ORDER_RETURN,
                left = u->order == SL_ORDER_LEAVE || u->order == SL_ORDER_LEAVE_ALL,
                diverged = u->order == SL_ORDER_DIVERGED;
@@ -343,7 +344,7 @@ static uint32_t with_epoch(void) {
 static void kill_process(uint32_t rank) {
     if (!w.all[rank].alive || with_epoch() < 3)
         return;
-    w.kills++;
+    seeds_count("killed", 1);
     end_process(rank, "kill");
     for (uint32_t i = 0; i < RANKS; i++)
         if (w.all[i].heard_s[rank] < w.now_s && is_linked(i, rank) && uniform() < 0.8)
@@ -560,15 +561,9 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
     w.views = calloc(VIEWS_MAX, sizeof *w.views);
-    const int result = seeds_run(&seeds, count, arguments, QUICK, run_seed);
+    const int result = seeds_main(count, arguments, QUICK, run_seed);
     free(w.views);
     forget(true);
-    if (result != 0)
-        return result;
-    printf("%llu seeds: %llu killed, %llu times a view taken, %llu nodes cut\n",
-           (unsigned long long)seeds, (unsigned long long)w.kills, (unsigned long long)w.commits,
-           (unsigned long long)w.cuts);
-    return 0;
+    return result;
 }

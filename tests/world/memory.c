@@ -68,9 +68,9 @@ static void grow(void) {
 
 nth_call shortage;
 
-bool nth_call_fails(nth_call *n) {
+static bool is_short(void) {
     const process *p = process_current();
-    return p != NULL && p->rank == n->rank && ++n->made == n->fails;
+    return p != NULL && p->rank == shortage.rank && ++shortage.made == shortage.fails;
 }
 
 static void *take(void *memory, size_t bytes) {
@@ -97,19 +97,19 @@ static void forget(const void *memory) {
 /* ---- what the linker sends here ---- */
 
 void *__wrap_malloc(size_t bytes) {
-    return nth_call_fails(&shortage) ? NULL : take(__real_malloc(bytes), bytes);
+    return is_short() ? NULL : take(__real_malloc(bytes), bytes);
 }
 
 void *__wrap_calloc(size_t count, size_t bytes) {
-    return nth_call_fails(&shortage) ? NULL : take(__real_calloc(count, bytes), count * bytes);
+    return is_short() ? NULL : take(__real_calloc(count, bytes), count * bytes);
 }
 
 void *__wrap_aligned_alloc(size_t alignment, size_t bytes) {
-    return nth_call_fails(&shortage) ? NULL : take(__real_aligned_alloc(alignment, bytes), bytes);
+    return is_short() ? NULL : take(__real_aligned_alloc(alignment, bytes), bytes);
 }
 
 void *__wrap_realloc(void *memory, size_t bytes) {
-    if (nth_call_fails(&shortage))
+    if (is_short())
         return NULL;
     forget(memory);
     return take(__real_realloc(memory, bytes), bytes);
@@ -127,7 +127,7 @@ void __wrap_free(void *memory) {
 }
 
 void *__wrap_mmap64(void *at, size_t bytes, int protection, int flags, int file, off_t offset) {
-    if (nth_call_fails(&shortage))
+    if (is_short())
         return MAP_FAILED;
     void *memory = __real_mmap64(at, bytes, protection, flags, file, offset);
     if (memory != MAP_FAILED && take(memory, bytes) != NULL && process_current() != NULL)

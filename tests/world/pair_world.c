@@ -8,7 +8,6 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "async/averager.h"
@@ -48,7 +47,6 @@ static uint32_t count, view, causes;
 static bool crosses, verbose, lost; /* crosses: everybody asks; lost: somebody died in the midst of
                                        an average */
 static uint64_t expected, trace;
-static uint64_t averages, refusals, undone, views;
 static sl_rng dice;
 
 static uint64_t sum_of(uint64_t a, uint64_t b) {
@@ -131,7 +129,7 @@ static void send_next(uint32_t i) {
     sl_averager_message m;
     if (!sl_averager_next(&n->averager, &m) || !has_room(i, m.peer))
         return;
-    refusals += m.step == SL_AVERAGER_BUSY;
+    seeds_count("refusals", m.step == SL_AVERAGER_BUSY);
     put(i, &m, m.step == SL_AVERAGER_BUSY ? 0 : n->x[m.part]);
     if (m.step == SL_AVERAGER_ANSWER)
         n->before[m.part] = n->x[m.part];
@@ -154,7 +152,7 @@ static void take(uint32_t i, const letter *l) {
         n->kept[l->message.peer][part] = l->payload;
     else if (use == SL_AVERAGER_AVERAGE) {
         average(n, part, l->payload);
-        averages += n->averager.phase == SL_AVERAGER_FREE;
+        seeds_count("averages", n->averager.phase == SL_AVERAGER_FREE);
     }
     go_on(i);
 }
@@ -268,12 +266,14 @@ static void begin_view(void) {
         uint32_t end;
         n->resting = false;
         if (n->lives && sl_averager_go_on(&n->averager, verdicts[i], &end))
-            for (uint32_t p = verdicts[i]; p < end; p++, undone++)
+            for (uint32_t p = verdicts[i]; p < end; p++) {
                 n->x[p] = n->before[p];
+                seeds_count("parts undone", 1);
+            }
     }
     see();
     view++;
-    views++;
+    seeds_count("views", 1);
     note("view", 0, 0, view);
     check_sum("a view");
     for (uint32_t i = 0; i < count; i++)
@@ -378,13 +378,6 @@ static uint64_t run(uint64_t seed, bool is_verbose) {
     return trace;
 }
 
-int main(int argc, char **argv) {
-    uint64_t seeds;
-    const int result = seeds_run(&seeds, argc, argv, 2000, run);
-    if (result != 0)
-        return result;
-    printf("%" PRIu64 " seeds: %" PRIu64 " averages, %" PRIu64 " refusals, %" PRIu64
-           " parts undone, %" PRIu64 " views\n",
-           seeds, averages, refusals, undone, views);
-    return 0;
+int main(int argument_count, char **arguments) {
+    return seeds_main(argument_count, arguments, 2000, run);
 }

@@ -1,17 +1,36 @@
 /* parent.c - see parent.h. */
 #include "parent.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "blame.h"
 #include "children.h"
 #include "expected.h"
+#include "seeds.h"
 
 parent run;
 static const sl_checkpoints *saved;
 static uint32_t node_count;
 
-/* ---- what agents.c needs of the command, beside collector_... ---- */
+/* ---- what agents.c needs of the command, beside collector_record ---- */
 
 double now_seconds(void) {
     return world_now();
+}
+
+void tell_line(const char *format, ...) {
+    (void)format;
+}
+
+/* An agent that could not tell the run. */
+void complain(const char *format, ...) {
+    char text[SL_ERROR_TEXT_MAX];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    run.complained = run.complained || blame_is_right(text);
 }
 
 void live_view_round(live_view *v, uint64_t round) {
@@ -24,6 +43,27 @@ void live_view_tick(live_view *v) {
 
 void live_view_clear(live_view *v) {
     (void)v;
+}
+
+int collector_lose(collector *c, const sl_loss *loss, sl_error *why) {
+    (void)c, (void)why;
+    world_note("lost", loss->rank, loss->left, 0);
+    seeds_count("losses", 1);
+    run.losses++;
+    return 0;
+}
+
+void collector_restart(collector *c, uint32_t rank) {
+    (void)c;
+    world_note("again", rank, 0, 0);
+    run.restarts++;
+}
+
+void collector_return(collector *c, uint32_t rank, uint64_t round) {
+    (void)c;
+    world_note("returns", rank, round, 0);
+    seeds_count("times one has returned", 1);
+    run.is_back[rank] = true;
 }
 
 void collector_explain(collector *c, const sl_error *cause) {
@@ -62,4 +102,12 @@ void parent_begin(const sl_checkpoints *checkpoints, uint32_t nodes) {
 
 bool parent_is_over(void) {
     return !run.process->alive;
+}
+
+void parent_judge(bool verbose) {
+    if (verbose)
+        printf("the run ended with %d at %.3f: %s\n", run.result, run.ended_s - first_s,
+               run.result != 0 ? run.error.text : "");
+    if (!parent_is_over())
+        world_fail("the run goes on at %.3f s", world_now() - first_s);
 }

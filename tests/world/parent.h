@@ -4,6 +4,7 @@
 #define PARENT_H
 
 #include "run/agents.h"
+#include "scenario.h"
 #include "virtual.h"
 
 typedef struct parent {
@@ -12,6 +13,9 @@ typedef struct parent {
     int result;
     sl_error error;
     double ended_s;
+    bool complained; /* an agent has named whom a blow has hit (blame.h), on standard error */
+    uint32_t losses, restarts; /* that it has told its owner of */
+    bool is_back[NODES_MAX];   /* likewise */
 } parent;
 extern parent run;
 
@@ -19,5 +23,7 @@ extern parent run;
  * outlive it. */
 void parent_begin(const sl_checkpoints *checkpoints, uint32_t nodes);
 bool parent_is_over(void);
+/* It has ended. */
+void parent_judge(bool verbose);
 
 #endif

@@ -18,9 +18,7 @@
  */
 #include <math.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "disk.h"
@@ -30,7 +28,7 @@
 #include "seeds.h"
 
 enum { QUICK = 50, STRIKES_MAX = 5, STARTS_MAX = 5, SAVED_AFTER = 3 };
-static const double first_s = 1000, most_s = 300, soon_s = 0.5, apart_s = 0.9, minute_s = 60;
+static const double most_s = 300, soon_s = 0.5, apart_s = 0.9, minute_s = 60;
 /* All waits between six starts, and what they take; to be lost, and to join. */
 static const double all_starts_s = 15 + 6, back_s = 5;
 
@@ -54,7 +52,7 @@ typedef struct strike {
 typedef struct fate_of_rank {
     double killed_s;  /* the first time; 0: never */
     double crashed_s; /* since then whoever joins ends as it begins; the last time */
-    bool crashes, refuses, stopped, asked, is_back;
+    bool crashes, refuses, stopped, asked;
     bool absent; /* it was no member when the checkpoint was written: it is started, and joins */
 } fate_of_rank;
 
@@ -67,18 +65,8 @@ static sl_checkpoints checkpoints;
 static bool saves;    /* the run is to end after a checkpoint, and nothing strikes yet */
 static strike before; /* the checkpoint */
 static uint64_t recorded, cut_short; /* the latest round; the same when `before` struck */
-static uint32_t told_starts;
-static uint64_t lost, started, returned, absent; /* of all seeds */
 
 /* ---- what agents.c needs of the command ---- */
-
-void complain(const char *format, ...) {
-    (void)format;
-}
-
-void tell_line(const char *format, ...) {
-    (void)format;
-}
 
 static void hit(void *of, uint64_t ignored);
 
@@ -98,26 +86,6 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
         if (strikes[i].round == record->round.round)
             world_at(world_now() + strikes[i].at_s, hit, &strikes[i], 0);
     return 0;
-}
-
-int collector_lose(collector *c, const sl_loss *loss, sl_error *why) {
-    (void)c, (void)why;
-    world_note("lost", loss->rank, loss->left, 0);
-    lost++;
-    return 0;
-}
-
-void collector_restart(collector *c, uint32_t rank) {
-    (void)c;
-    world_note("again", rank, 0, 0);
-    told_starts++;
-}
-
-void collector_return(collector *c, uint32_t rank, uint64_t round) {
-    (void)c;
-    world_note("returns", rank, round, 0);
-    fates[rank].is_back = true;
-    returned++;
 }
 
 /* ---- what happens ---- */
@@ -188,7 +156,8 @@ static void judge_pace(uint32_t rank, uint32_t starts) {
             world_fail("agent %u is started more than five times a minute", rank);
 }
 
-static void judge_starts(uint32_t rank) {
+/* Returns of how many the run's owner is to be told. */
+static uint32_t judge_starts(uint32_t rank) {
     const fate_of_rank *f = &fates[rank];
     const uint32_t starts = count_starts(rank);
     const double again_s = child_started_s(rank, 1);
@@ -206,28 +175,25 @@ static void judge_starts(uint32_t rank) {
     if (gives_up && starts != STARTS_MAX + 1)
         world_fail("agent %u, which ends as it begins, is started %u times", rank, starts);
     const bool calm = strike_count == 1 && !f->crashes && !f->refuses && !f->stopped;
-    if (calm && starts == 2 && run.ended_s - again_s > back_s && !f->is_back)
+    if (calm && starts == 2 && run.ended_s - again_s > back_s && !run.is_back[rank])
         world_fail("agent %u does not come back", rank);
-    if (f->absent && starts == 1 && strike_count == 1 && !f->asked && !f->is_back)
+    if (f->absent && starts == 1 && strike_count == 1 && !f->asked && !run.is_back[rank])
         world_fail("agent %u, which was no member at the checkpoint, does not come back", rank);
     judge_pace(rank, starts);
-    started += starts - 1;
-    absent += f->absent;
-    told_starts -= starts - !f->absent;
+    seeds_count("processes started again", starts - 1);
+    seeds_count("that a checkpoint was without", f->absent);
+    return starts - !f->absent;
 }
 
 static void judge(bool verbose) {
-    if (verbose)
-        printf("the run ended with %d at %.3f: %s\n", run.result, run.ended_s - first_s,
-               run.result != 0 ? run.error.text : "");
-    if (!parent_is_over())
-        world_fail("the run goes on at %.3f s", world_now() - first_s);
+    parent_judge(verbose);
     if (run.result != 0 || !run.finished)
         world_fail("the run ended with %d: %s", run.result, run.error.text);
+    uint32_t starts = 0;
     for (uint32_t i = 0; i < s.nodes; i++)
-        judge_starts(i);
-    if (told_starts != 0)
-        world_fail("of %d starts the run's owner has not heard", -(int)told_starts);
+        starts += judge_starts(i);
+    if (run.restarts != starts)
+        world_fail("of %u starts the run's owner has heard %u", starts, run.restarts);
 }
 
 /* ---- a seed ---- */
@@ -293,7 +259,6 @@ static void forget_before(void) {
     sl_checkpoint_view view;
     sl_error error;
     memset(fates, 0, sizeof fates);
-    told_starts = 0;
     if (sl_checkpoint_view_at(&view, CHECKPOINTS, checkpoints.round, &error) != 0)
         world_fail("%s", error.text);
     for (uint32_t i = 0; i < s.nodes; i++)
@@ -330,7 +295,6 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     if (verbose)
         printf("%s\n", s.text);
     expected_take(&s, NULL, 0);
-    told_starts = 0;
     if (!saves || save_and_go_on()) {
         begin_run();
         judge(verbose);
@@ -339,12 +303,5 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
-    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
-        return 2;
-    printf("%llu seeds: %llu losses, %llu processes started again, %llu times one has returned, "
-           "%llu that a checkpoint was without\n",
-           (unsigned long long)seeds, (unsigned long long)lost, (unsigned long long)started,
-           (unsigned long long)returned, (unsigned long long)absent);
-    return 0;
+    return seeds_main(count, arguments, QUICK, run_seed);
 }

@@ -13,9 +13,7 @@
  */
 #include <math.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "blame.h"
@@ -60,27 +58,11 @@ static int blow_count;
 static bool saves; /* agents write checkpoints */
 static sl_checkpoints checkpoints;
 static bool folder_fails;
-static bool trained;                /* an agent has recorded a round */
-static bool interrupted;            /* it waited for agents that all stood still, and got SIGINT */
-static bool complained;             /* an agent has named whom a blow has hit, on standard error */
-static double struck_s;             /* the last blow */
-static uint64_t well, early, saved; /* runs of all seeds */
+static bool trained;     /* an agent has recorded a round */
+static bool interrupted; /* it waited for agents that all stood still, and got SIGINT */
+static double struck_s;  /* the last blow */
 
 /* ---- what agents.c needs of the command ---- */
-
-/* An agent that could not tell the run. */
-void complain(const char *format, ...) {
-    char text[SL_ERROR_TEXT_MAX];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
-    va_end(arguments);
-    complained = complained || blame_is_right(text);
-}
-
-void tell_line(const char *format, ...) {
-    (void)format;
-}
 
 static void strike(void *of, uint64_t ignored);
 
@@ -103,22 +85,6 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
         c->waiting_count = 0;
     }
     return 0;
-}
-
-/* These runs end when an agent is lost. */
-int collector_lose(collector *c, const sl_loss *loss, sl_error *why) {
-    (void)c, (void)why;
-    world_fail("agent %u was lost, and the run goes on: %s", loss->rank, loss->why);
-    return 0;
-}
-
-void collector_restart(collector *c, uint32_t rank) {
-    (void)c;
-    world_fail("agent %u is started again", rank);
-}
-
-void collector_return(collector *c, uint32_t rank, uint64_t round) {
-    (void)c, (void)rank, (void)round;
 }
 
 static bool is_hit(uint32_t rank, blow_kind kind) {
@@ -220,7 +186,7 @@ static void judge_cause(void) {
         world_fail("the run ended for its folder: %s", run.error.text);
     if (run.result == SL_EPEER || run.result == SL_EPROTO || run.result == SL_EINVAL)
         if (!blame_is_right(run.error.text) &&
-            !(complained && strstr(run.error.text, "said nothing") != NULL))
+            !(run.complained && strstr(run.error.text, "said nothing") != NULL))
             world_fail("the run names nobody whom a blow has hit: %s", run.error.text);
     if (run.result == SL_ESAVED && (!saves || (!has(BLOW_TERM) && !has(BLOW_LEAVE))))
         world_fail("the run ended after a checkpoint that nobody asked for");
@@ -241,17 +207,15 @@ static void judge_kills(void) {
 }
 
 static void judge(double began_s, bool verbose) {
-    if (verbose)
-        printf("the run ended with %d at %.3f: %s\n", run.result, run.ended_s - 1000,
-               run.result != 0 ? run.error.text : "");
-    if (!parent_is_over())
-        world_fail("the run goes on at %.3f s", world_now() - 1000);
+    parent_judge(verbose);
     if (run.ended_s > end_by(began_s))
-        world_fail("the run ended at %.3f s, and should have by %.3f", run.ended_s - 1000,
-                   end_by(began_s) - 1000);
+        world_fail("the run ended at %.3f s, and should have by %.3f", run.ended_s - first_s,
+                   end_by(began_s) - first_s);
     if ((run.result == 0) != run.finished)
         world_fail("the run ended with %d, and %s its folder", run.result,
                    run.finished ? "finished" : "did not finish");
+    if (run.losses + run.restarts > 0)
+        world_fail("an agent was lost, and the run goes on");
     bool well_due = true;
     for (int i = 0; i < blow_count; i++)
         well_due = well_due && (blows[i].kind == BLOW_SAVE || blows[i].kind == BLOW_PAUSE);
@@ -259,9 +223,10 @@ static void judge(double began_s, bool verbose) {
         world_fail("the run ended with %d, without a cause: %s", run.result, run.error.text);
     judge_cause();
     judge_kills();
-    well += run.result == 0;
-    early += run.result != 0 && run.result != SL_ESAVED;
-    saved += run.result == SL_ESAVED;
+    seeds_count(run.result == 0           ? "trained to the end"
+                : run.result == SL_ESAVED ? "ended after a checkpoint"
+                                          : "early, and said why",
+                1);
 }
 
 /* ---- a seed ---- */
@@ -282,7 +247,7 @@ static void interrupt_who_waits(void) {
 static void begin_run(const sl_checkpoints *from, bool verbose) {
     const double began_s = struck_s = world_now();
     checkpoints = *from;
-    folder_fails = trained = complained = interrupted = false;
+    folder_fails = trained = interrupted = false;
     life_open(find_fate);
     blame();
     parent_begin(&checkpoints, s.nodes);
@@ -339,12 +304,5 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
-    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
-        return 2;
-    printf("%llu seeds: %llu trained to the end, %llu ended after a checkpoint, %llu early, and "
-           "said why\n",
-           (unsigned long long)seeds, (unsigned long long)well, (unsigned long long)saved,
-           (unsigned long long)early);
-    return 0;
+    return seeds_main(count, arguments, QUICK, run_seed);
 }

@@ -13,6 +13,46 @@
 static uint64_t seed_now;
 static const char *program; /* NULL: it runs no seeds */
 
+/* ---- what is counted ---- */
+
+enum { TALLIES_MAX = 16 };
+static struct tally {
+    const char *what; /* NULL: free */
+    uint64_t count;
+    double longest_s; /* 0: it is counted */
+} tallies[TALLIES_MAX];
+
+static struct tally *tally_of(const char *what) {
+    struct tally *t = tallies;
+    while (t->what != NULL && strcmp(t->what, what) != 0)
+        if (++t == tallies + TALLIES_MAX)
+            world_fail("more than %d things are counted", TALLIES_MAX);
+    t->what = what;
+    return t;
+}
+
+void seeds_count(const char *what, uint64_t more) {
+    tally_of(what)->count += more;
+}
+
+void seeds_time(const char *what, double seconds) {
+    struct tally *t = tally_of(what);
+    if (seconds > t->longest_s)
+        t->longest_s = seconds;
+}
+
+static void tell_tallies(uint64_t seeds) {
+    printf("%llu seeds", (unsigned long long)seeds);
+    for (const struct tally *t = tallies; t < tallies + TALLIES_MAX && t->what != NULL; t++)
+        if (t->longest_s > 0)
+            printf("; %s within %.2f s", t->what, t->longest_s);
+        else
+            printf("; %s: %llu", t->what, (unsigned long long)t->count);
+    putchar('\n');
+}
+
+/* ---- a seed ---- */
+
 static void tell_replay(void) {
     char text[256];
     if (program == NULL)
@@ -48,8 +88,8 @@ static void run_one(uint64_t seed, bool verbose, uint64_t (*run)(uint64_t seed, 
         world_fail("the same seed is another run");
 }
 
-int seeds_run(uint64_t *seeds, int count, char **arguments, uint64_t quick,
-              uint64_t (*run)(uint64_t seed, bool verbose)) {
+int seeds_main(int count, char **arguments, uint64_t quick,
+               uint64_t (*run)(uint64_t seed, bool verbose)) {
     const bool verbose = count > 1 && strcmp(arguments[1], "-v") == 0;
     program = arguments[0];
     count -= verbose;
@@ -64,8 +104,8 @@ int seeds_run(uint64_t *seeds, int count, char **arguments, uint64_t quick,
                    number = is_quick && asked > quick ? quick : asked;
     signal(SIGABRT, on_crash);
     signal(SIGSEGV, on_crash);
-    *seeds = number;
     for (uint64_t seed = first; seed < first + number; seed++)
         run_one(seed, verbose, run);
+    tell_tallies(number);
     return 0;
 }

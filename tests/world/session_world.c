@@ -16,20 +16,13 @@
 
 #include "../unit/descent.h"
 #include "../unit/secure_pairs.h"
-#include "scenario.h"
+#include "expected.h"
+#include "peers.h"
 #include "seeds.h"
 #include "starling/session.h"
-#include "virtual.h"
 #include "wire/checksum.h"
 
 enum { QUICK = 200, CALLS_MAX = 64, BREAKS_MAX = 6 };
-
-typedef struct peer {
-    process *process;
-    sl_session_options options;
-    uint64_t rounds; /* until it leaves */
-    bool ended;
-} peer;
 
 typedef struct break_at {
     uint32_t rank;
@@ -41,12 +34,12 @@ typedef struct break_at {
 static scenario s;
 static bool overlaps, meddles;
 static uint64_t average_every;
-static peer peers[NODES_MAX];
+static sl_session_options own_options[NODES_MAX];
+static uint64_t rounds[NODES_MAX]; /* until it leaves */
 static break_at breaks[BREAKS_MAX];
 static int break_count;
 static uint64_t sums[NODES_MAX][CALLS_MAX]; /* of what sl_simulate's calls left */
 static uint64_t calls[NODES_MAX];           /* so far */
-static uint64_t broken;                     /* connections of all seeds */
 static char key_folder[32], key[64];
 
 /* ---- a caller's loop ---- */
@@ -75,7 +68,8 @@ static void break_now(void *of, uint64_t ignored) {
     (void)ignored;
     for (uint32_t other = 0; other < s.nodes; other++)
         if (other != b->rank)
-            broken += (uint64_t)network_break_between(b->rank, other, b->how);
+            seeds_count("connections broken",
+                        (uint64_t)network_break_between(b->rank, other, b->how));
 }
 
 static void compute(uint32_t rank, uint64_t round) {
@@ -107,7 +101,7 @@ static int one_round(sl_session *session, uint32_t rank, uint64_t round, float *
 
 static int work(sl_session *session, uint32_t rank, float *x, float *at, sl_error *error) {
     int result = sl_session_start(session, x, error);
-    for (uint64_t k = 1; k <= peers[rank].rounds && result == 0; k++) {
+    for (uint64_t k = 1; k <= rounds[rank] && result == 0; k++) {
         result = one_round(session, rank, k, x, at, error);
         if (result == 0)
             check(rank, x);
@@ -124,8 +118,7 @@ static int train(void *ignored, const sl_session_options *options, sl_error *err
     sl_session *session;
     (void)ignored;
     calls[rank] = 0;
-    for (size_t i = 0; i < s.dimension; i++)
-        xs[rank][i] = sinf((float)(i + 100 * rank));
+    descent_fill(xs[rank], s.dimension, rank);
     int result = sl_session_join(&session, s.text, s.dimension, options, error);
     if (result != 0)
         return result;
@@ -139,26 +132,13 @@ static int train(void *ignored, const sl_session_options *options, sl_error *err
 static void *be_peer(void *of) {
     peer *p = of;
     sl_error error;
-    if (train(NULL, &p->options, &error) != 0)
-        world_fail("peer %d ended: %s", (int)p->options.rank, error.text);
-    p->ended = true;
+    if (train(NULL, &own_options[p->rank], &error) != 0)
+        world_fail("peer %u ended: %s", p->rank, error.text);
+    peer_ends(p);
     return NULL;
 }
 
 /* ---- a seed ---- */
-
-static bool all_are_over(void) {
-    for (uint32_t i = 0; i < s.nodes; i++)
-        if (peers[i].process == NULL || peers[i].process->alive)
-            return false;
-    return true;
-}
-
-static void start(void *of, uint64_t ignored) {
-    peer *p = of;
-    (void)ignored;
-    p->process = process_start((uint32_t)p->options.rank, be_peer, p);
-}
 
 static sl_session_options draw_options(void) {
     sl_session_options o;
@@ -192,32 +172,29 @@ static void simulate(const sl_session_options *options) {
 }
 
 static uint64_t run_seed(uint64_t seed, bool verbose) {
-    static const char roster[] = "127.0.0.1:7000,127.0.0.1:7001,127.0.0.1:7002,127.0.0.1:7003,"
-                                 "127.0.0.1:7004,127.0.0.1:7005,127.0.0.1:7006,127.0.0.1:7007";
-    char own[sizeof roster];
+    char roster[ROSTER_MAX];
     world_open(seed, verbose);
     scenario_draw(&s, seed);
-    snprintf(own, sizeof own, "%.*s", (int)(15 * s.nodes - 1), roster);
+    expected_roster(roster, s.nodes, ",");
     const sl_session_options options = draw_options();
     draw_breaks();
     if (verbose)
         printf("%s\noverlap %d, an average every %llu rounds, %d breaks\n", s.text, overlaps,
                (unsigned long long)average_every, break_count);
-    memset(peers, 0, sizeof peers);
     for (uint32_t i = 0; i < s.nodes; i++) {
-        peers[i].options = options;
-        peers[i].options.rank = i;
-        peers[i].options.roster = own;
-        peers[i].options.key = seed % 2 == 1 ? key : NULL;
-        peers[i].rounds = s.rounds + world_draw() % 4;
+        own_options[i] = options;
+        own_options[i].rank = i;
+        own_options[i].roster = roster;
+        own_options[i].key = seed % 2 == 1 ? key : NULL;
+        rounds[i] = s.rounds + world_draw() % 4;
     }
     simulate(&options);
+    peers_open(s.nodes, be_peer);
     for (uint32_t i = 0; i < s.nodes; i++)
-        world_at(1000 + s.start_s[i], start, &peers[i], 0);
-    world_run(1000 + s.connect_s + 60, all_are_over);
+        world_at(first_s + s.start_s[i], peer_start, &peers[i], 0);
+    world_run(first_s + s.connect_s + 60, peers_are_over);
     for (uint32_t i = 0; i < s.nodes; i++)
-        if (!peers[i].ended || peers[i].process->alive)
-            world_fail("peer %u still waits at %.3f s", i, world_now() - 1000);
+        peer_judge(&peers[i], verbose);
     const uint64_t hash = world_hash();
     world_close();
     return hash;
@@ -229,15 +206,10 @@ static void remove_key(void) {
 }
 
 int main(int count, char **arguments) {
-    uint64_t seeds;
     make_key_folder(key_folder);
     snprintf(key, sizeof key, "%s/run.key", key_folder);
     if (sl_run_key_make(key, NULL) != 0)
         return 1;
     atexit(remove_key);
-    if (seeds_run(&seeds, count, arguments, QUICK, run_seed) != 0)
-        return 2;
-    printf("%llu seeds: %llu connections broken\n", (unsigned long long)seeds,
-           (unsigned long long)broken);
-    return 0;
+    return seeds_main(count, arguments, QUICK, run_seed);
 }

@@ -9,28 +9,17 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/disk.h"
 #include "disk.h"
 #include "expected.h"
-#include "seeds.h"
-#include "virtual.h"
+#include "peers.h"
 
 enum { NODES = 3, ROUNDS = 4, HIT = 1, CUT_IN = 2, KILL_IN = 3 };
 
-typedef struct peer {
-    process *process;
-    uint32_t rank;
-    int result;
-    sl_error error;
-} peer;
-
 static scenario s;
-static peer peers[NODES];
-static bool resumes, disturbed; /* disturbed: connections break, agents are killed */
-static uint64_t resumed;        /* of the simulator */
+static bool disturbed;   /* connections break, agents are killed */
+static uint64_t resumed; /* of the simulator */
 static bool ended;
 static process *life;
 static uint64_t states; /* of the disk, when the power had gone */
@@ -45,14 +34,14 @@ static void cut(void *ignored, uint64_t number) {
 static void kill_all(void *ignored, uint64_t number) {
     (void)ignored, (void)number;
     for (int i = 0; i < NODES; i++)
-        process_kill(peers[i].process, false);
+        peer_kill(&peers[i], false);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     (void)context;
     if (disturbed && rank == HIT && round == CUT_IN)
         world_at(world_now() + 1e-4, cut, NULL, 0);
-    if (disturbed && rank == HIT && round == KILL_IN && !resumes)
+    if (disturbed && rank == HIT && round == KILL_IN && !peers[HIT].checkpoints.resume)
         world_at(world_now() + 1e-4, kill_all, NULL, 0);
 }
 
@@ -62,51 +51,23 @@ static int on_record(void *context, const sl_record *record, const float *x) {
     return 0;
 }
 
-static int run_agent(peer *p, sl_error *error) {
-    const sl_checkpoints checkpoints = {.folder = CHECKPOINTS, .run_id = RUN_ID, .resume = resumes};
-    const sl_agent_settings settings = {.experiment = experiment,
-                                        .task = task,
-                                        .rank = p->rank,
-                                        .host = "127.0.0.1",
-                                        .port = (uint16_t)(7000 + p->rank),
-                                        .checkpoints = &checkpoints,
-                                        .observer = {.record = on_record, .round = on_round}};
-    sl_agent *agent = NULL;
-    sl_roster *roster = NULL;
-    int result = sl_roster_parse(&roster, "127.0.0.1:7000\n127.0.0.1:7001\n127.0.0.1:7002\n",
-                                 "roster", error);
-    if (result == 0)
-        result = sl_agent_open(&agent, &settings, error);
-    if (result == 0)
-        result = sl_agent_run(agent, roster, error);
-    sl_agent_close(&agent);
-    sl_roster_close(&roster);
-    return result;
-}
-
 static void *be_agent(void *of) {
     peer *p = of;
-    p->error = (sl_error){0};
-    p->result = run_agent(p, &p->error);
+    const sl_agent_settings settings = {.rank = p->rank,
+                                        .checkpoints = &p->checkpoints,
+                                        .observer = {.record = on_record, .round = on_round}};
+    p->result = expected_run(&p->agent, settings, NODES, &p->error);
     return NULL;
 }
 
-static bool all_are_over(void) {
-    for (int i = 0; i < NODES; i++)
-        if (peers[i].process->alive)
-            return false;
-    return true;
-}
-
 static void start_agents(bool resume) {
-    resumes = resume;
+    peers_open(NODES, be_agent);
     for (uint32_t i = 0; i < NODES; i++) {
-        peers[i].rank = i;
-        peers[i].result = 0; /* of who is killed */
-        peers[i].process = process_start(i, be_agent, &peers[i]);
+        peers[i].checkpoints.resume = resume;
+        peer_start(&peers[i], 0);
     }
-    world_run(world_now() + 100, all_are_over);
-    if (!all_are_over())
+    world_run(world_now() + 100, peers_are_over);
+    if (!peers_are_over())
         world_fail("an agent still waits");
 }
 
@@ -157,7 +118,7 @@ static void open_world(bool disturb) {
     world_open(1, false);
     disk_open();
     network = (network_habits){.latency_s = 1e-3, .slow = NODES, .slow_wake_s = 1e-6};
-    shortage = no_room = (nth_call){.rank = HIT};
+    shortage = (nth_call){.rank = HIT};
     disturbed = disturb;
     s = (scenario){.nodes = NODES, .rounds = ROUNDS, .dimension = 1100, .gradient_s = 1e-3};
     strcpy(s.text,
@@ -183,16 +144,6 @@ static bool fail_agents_disk(uint64_t n) {
         if (peers[i].result != 0)
             world_fail("change %" PRIu64 " failed, and agent %d ended: %s", n, i,
                        peers[i].error.text);
-    const bool there = disk_changes() >= n;
-    go_on_from(ROUNDS - 1);
-    expected_end();
-    return there;
-}
-
-static bool fail_simulators_disk(uint64_t n) {
-    open_world(false);
-    disk.fails = n;
-    run_simulator();
     const bool there = disk_changes() >= n;
     go_on_from(ROUNDS - 1);
     expected_end();
@@ -238,22 +189,6 @@ static bool fail_allocation(uint64_t n) {
     return there;
 }
 
-/* The n-th send of an agent, a HELLO or any other frame, finds no room: nobody notices. */
-static bool refuse_send(uint64_t n) {
-    open_world(true);
-    no_room.fails = n;
-    start_agents(false);
-    if (expected_newest(NULL) > 0)
-        start_agents(true);
-    const bool there = no_room.made >= n;
-    for (int i = 0; i < NODES; i++)
-        if (peers[i].result != 0)
-            world_fail("send %" PRIu64 " found no room, and agent %d ended: %s", n, i,
-                       peers[i].error.text);
-    expected_end();
-    return there;
-}
-
 static void sweep(const char *what, bool (*with)(uint64_t n)) {
     uint64_t n = 1;
     while (with(n))
@@ -263,11 +198,9 @@ static void sweep(const char *what, bool (*with)(uint64_t n)) {
 }
 
 int main(void) {
-    sweep("changes of the disk that fail, agents", fail_agents_disk);
-    sweep("changes of the disk that fail, simulator", fail_simulators_disk);
+    sweep("changes of the disk that fail", fail_agents_disk);
     sweep("changes of the disk at which the power goes", lose_power);
     printf("states that it leaves: %" PRIu64 "\n", states);
     sweep("allocations that fail", fail_allocation);
-    sweep("sends that find no room", refuse_send);
     return 0;
 }

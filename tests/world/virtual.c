@@ -77,7 +77,7 @@ void world_open(uint64_t seed, bool verbose) {
     world.heap = heap;
     world.room = room;
     world.state = seed * 0x9e3779b97f4a7c15u + 1;
-    world.now_s = 1000;
+    world.now_s = first_s;
     world.verbose = verbose;
     signals_clear();
     network_open();
@@ -122,7 +122,7 @@ void world_note(const char *what, uint64_t a, uint64_t b, uint64_t c) {
     fold(b);
     fold(c);
     if (world.verbose)
-        printf("%12.6f %-10s %llu %llu %llx\n", world.now_s - 1000, what, (unsigned long long)a,
+        printf("%12.6f %-10s %llu %llu %llx\n", world.now_s - first_s, what, (unsigned long long)a,
                (unsigned long long)b, (unsigned long long)c);
 }
 
@@ -130,7 +130,7 @@ void world_say(uint32_t rank, const char *text) {
     fold(rank);
     fold(sl_checksum(text, strlen(text)));
     if (world.verbose && text[0] != '\0')
-        printf("%12.6f agent %u: %s\n", world.now_s - 1000, rank, text);
+        printf("%12.6f agent %u: %s\n", world.now_s - first_s, rank, text);
 }
 
 uint64_t world_hash(void) {

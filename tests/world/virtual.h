@@ -17,6 +17,8 @@ enum { PROCESSES_MAX = 256 };
 
 /* ---- time and chance ---- */
 
+static const double first_s = 1000; /* when a world begins */
+
 void world_open(uint64_t seed, bool verbose);
 /* Kills what is left. */
 void world_close(void);
@@ -67,16 +69,13 @@ void process_kill(process *p, bool mute);
 void process_stop(process *p);
 void process_go_on(process *p);
 
-/* The n-th call of the processes of a rank fails. */
+/* The n-th allocation of the processes of a rank fails. */
 typedef struct nth_call {
     uint32_t rank;
     uint64_t fails; /* n, from 1; 0: none */
     uint64_t made;  /* so far */
 } nth_call;
-/* Is the process that runs one of them, and this call the n-th? */
-bool nth_call_fails(nth_call *n);
-extern nth_call shortage; /* of allocations */
-extern nth_call no_room;  /* of sends */
+extern nth_call shortage;
 
 /* ---- threads of the process that runs ---- */
 
