@@ -74,7 +74,8 @@ static void on_act(void *context, const sl_act *act) {
 
 static void on_span(void *context, const sl_span *span) {
     const reporter *r = context;
-    sl_trace_add(r->trace, span);
+    if (r->trace != NULL)
+        sl_trace_add(r->trace, span);
 }
 
 sl_observer reporter_observer(reporter *r) {

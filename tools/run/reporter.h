@@ -13,7 +13,7 @@ typedef struct reporter {
     pthread_mutex_t telling; /* one report at a time */
     double told_round;       /* when it last reported a round */
     sl_event_log *log;       /* in the run folder; borrowed, as the next one is */
-    sl_trace *trace;
+    sl_trace *trace;         /* likewise; NULL: there is none */
 } reporter;
 
 #define REPORTER_OF(descriptor)                                                                    \
