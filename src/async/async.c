@@ -262,7 +262,7 @@ static void renew(sl_async *n, uint32_t peer) {
     n->heard[slot] = false;
     if (n->pattern == &sl_async_pairs) {
         sl_averager_cut(&n->averager, peer);
-        n->averager.rests = false;
+        n->averager.rests = n->state.round == 0;
     }
 }
 

@@ -14,8 +14,10 @@ static const float half = 0.5f;
 static int open_averager(sl_async *n, sl_error *error) {
     const sl_async_rule *rule = n->algorithm->async;
     n->asks = rule->asks(n->state.config, n->settings.topology, n->settings.rank);
-    return sl_averager_open(&n->averager, n->settings.seed, n->settings.rank, n->parts,
-                            n->inbox.peer_count, error);
+    const int result = sl_averager_open(&n->averager, n->settings.seed, n->settings.rank, n->parts,
+                                        n->inbox.peer_count, error);
+    n->averager.rests = n->state.round == 0; /* its first model is not there yet */
+    return result;
 }
 
 static int open(sl_async *n, sl_error *error) {
@@ -36,6 +38,7 @@ static void wish(sl_async *n, sl_average_when when) {
 }
 
 static void begin(sl_async *n) {
+    n->averager.rests = false;
     wish(n, SL_AVERAGE_BESIDE);
 }
 

@@ -115,6 +115,8 @@ static const float *published(const sl_async *n) {
 
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
     *to = out_row(n);
+    if (n->state.round == 0) /* the first model is not there yet */
+        return false;
     if (n->stands) {
         *out = (sl_async_part){
             .number = n->stands_at, .step = FROM_NOW_ON, .silent = true, .scalar = 1};

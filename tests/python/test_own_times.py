@@ -221,11 +221,11 @@ def test_late_sgp_has_the_bits_of_the_simulation(scene):
 
 
 def test_processes_do_not_wait_for_a_slow_one(scene):
-    body = BODY.replace('os.environ.get("PAUSES", "[0, 0, 0, 0]")', '"[0, 0, 0, 0.5]"')
-    found = run_peers(scene, PAIRS, body)
-    check(found[3]["took"] > 3, found)
+    body = BODY.replace('os.environ.get("PAUSES", "[0, 0, 0, 0]")', '"[0.1, 0.1, 0.1, 0.8]"')
+    found = run_peers(scene, PAIRS, body, rounds="8")
+    check(found[3]["took"] > 6, found)
     check(all(f["took"] < found[3]["took"] / 2 for f in found[:3]), found)
-    check(max(a for f in found[:3] for a, _ in f["told"]) >= 3, found)
+    check(max(a for f in found[:3] for a, _ in f["told"]) >= 2, found)
 
 
 JOINING = """
