@@ -209,6 +209,17 @@ def test_processes_with_other_counts_of_rounds_meet(scene):
         check(all(f["mean"] == 1.5 for f in found), found)
 
 
+def test_nothing_is_said_before_the_first_model_is_there(scene):
+    """It is on its way to the agent while others train: without a step, what a round mixes lies
+    between the starts, and one round of d-psgd keeps their mean."""
+    still = BODY.replace("        x += RANK + 1\n", "")
+    for experiment in (PAIRS, STALE):
+        found = run_peers(scene, experiment, still, rounds="1")
+        check(all((numpy.array(f["x"]) >= start_of(0)).all() for f in found), found)
+    expected = sum(start_of(rank) for rank in range(4)) / 4
+    check(all(numpy.allclose(f["average"], expected) for f in found), found)
+
+
 def test_late_sgp_has_the_bits_of_the_simulation(scene):
     def work(rank):
         return train(rank, rounds=3 + 2 * rank)
