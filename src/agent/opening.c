@@ -174,6 +174,8 @@ static int open_node(sl_agent *a, sl_error *error) {
     a->side.now.varies = result == 0 && sl_machine_varies(&a->node);
     if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_machine_model(&a->node));
+    else if (result == 0 && a->node.own != NULL)
+        sl_async_await_model(a->node.own);
     if (result == 0)
         result = a->side.vec->fence(error); /* it may run on another thread */
     sl_host_task_close(&host);

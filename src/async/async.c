@@ -262,11 +262,18 @@ static void renew(sl_async *n, uint32_t peer) {
     n->heard[slot] = false;
     if (n->pattern == &sl_async_pairs) {
         sl_averager_cut(&n->averager, peer);
-        n->averager.rests = n->state.round == 0;
+        n->averager.rests = n->awaits_model;
     }
 }
 
+void sl_async_await_model(sl_async *n) {
+    n->awaits_model = n->averager.rests = true;
+}
+
 static int begin(sl_async *n, sl_update *update) {
+    if (n->awaits_model)
+        n->averager.rests = n->rests;
+    n->awaits_model = false;
     if (n->algorithm->start != NULL)
         n->algorithm->start(&n->state, n->settings.dimension);
     if (n->pattern->start != NULL)

@@ -53,6 +53,9 @@ typedef struct sl_async_part {
  * none of the protocol's. SL_EDIVERGED: a number is not finite. */
 int sl_async_step(sl_async *node, const sl_event *event, sl_update *update, sl_error *error);
 
+/* Its first model is there as it begins, and not before: until then it says and serves nothing. */
+void sl_async_await_model(sl_async *node);
+
 /* The next part that may leave, to all of `to`; its payload stands until SENT, or longer (stays).
  * false: there is none. */
 bool sl_async_next(sl_async *node, sl_async_part *out, sl_row *to);

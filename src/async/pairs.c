@@ -16,7 +16,7 @@ static int open_averager(sl_async *n, sl_error *error) {
     n->asks = rule->asks(n->state.config, n->settings.topology, n->settings.rank);
     const int result = sl_averager_open(&n->averager, n->settings.seed, n->settings.rank, n->parts,
                                         n->inbox.peer_count, error);
-    n->averager.rests = n->state.round == 0; /* its first model is not there yet */
+    n->averager.rests = n->awaits_model;
     return result;
 }
 
@@ -38,7 +38,6 @@ static void wish(sl_async *n, sl_average_when when) {
 }
 
 static void begin(sl_async *n) {
-    n->averager.rests = false;
     wish(n, SL_AVERAGE_BESIDE);
 }
 

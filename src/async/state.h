@@ -126,6 +126,7 @@ struct sl_async {
     bool repeats;             /* sl_async_expect was called */
     const sl_act *expected;   /* of that */
     bool rests;               /* since REST or CUT */
+    bool awaits_model;        /* the first one, until it begins */
     bool stands;              /* others are to hear where it stands, as a view begins */
     uint64_t stands_at;       /* its latest version then */
     bool comes;               /* with this view, and another's model */

@@ -115,7 +115,7 @@ static const float *published(const sl_async *n) {
 
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
     *to = out_row(n);
-    if (n->state.round == 0) /* the first model is not there yet */
+    if (n->awaits_model)
         return false;
     if (n->stands) {
         *out = (sl_async_part){
