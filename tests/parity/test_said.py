@@ -121,6 +121,7 @@ def of_own_times():
     yield on(RING, "parameter-server", backup=8), "algorithm.backup: 8 of 8 nodes"
     sharded = {"backup": 1, "server": "sharded"}
     yield on(RING, "parameter-server", **sharded), '"sharded", but parameter-server has one server'
+    yield on(RING, "parameter-server", backup=1, **TOP), VECTORS
 
 
 def at_5(**event):

@@ -87,6 +87,14 @@ def test_without_it_nothing_is_written(scene):
     check(not any("trace" in name for name in os.listdir(scene.path("run"))), "a trace")
 
 
+def test_a_run_goes_on_without_a_trace_that_cannot_be_written(scene):
+    os.makedirs(scene.path("run/trace-0.json"))
+    path = scene.write("experiment.json", json.dumps(experiment_of("d-psgd")))
+    ended = scene.call("run", path, "--out", scene.path("run"))
+    check(ended.code == 0 and "agent writes no trace" in ended.err, ended.err)
+    check(os.path.isfile(scene.path("run/trace-1.json")), "no trace of agent 1")
+
+
 def test_a_torn_file_is_drawn(scene):
     path = scene.write("experiment.json", json.dumps(experiment_of("d-psgd")))
     check(scene.call("run", path, "--out", scene.path("run")).code == 0, "it failed")

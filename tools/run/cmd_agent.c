@@ -130,7 +130,8 @@ static void on_act(void *context, const sl_act *act) {
 
 static void on_span(void *context, const sl_span *span) {
     const peer *p = context;
-    sl_trace_add(p->trace, span);
+    if (p->trace != NULL)
+        sl_trace_add(p->trace, span);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
@@ -362,16 +363,19 @@ static int cut_off(peer *p, sl_error *error) {
     return error->code = SL_EPEER;
 }
 
-/* Agents of several machines have one clock in it, as far as these agree on the time. */
-static int open_trace(peer *p, sl_error *error) {
+/* Agents of several machines have one clock in it, as far as these agree on the time. The run goes
+ * on without it. */
+static void open_trace(peer *p) {
     char file[SL_PATH_MAX + 32];
     struct timespec now;
+    sl_error error;
     if (!p->trial.experiment->record.trace)
-        return 0;
+        return;
     clock_gettime(CLOCK_REALTIME, &now);
     snprintf(file, sizeof file, "%.*s/trace-%u.json", SL_PATH_MAX, p->path, p->rank);
-    return sl_trace_open(&p->trace, file,
-                         (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - now_seconds(), error);
+    const double epoch_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - now_seconds();
+    if (sl_trace_open(&p->trace, file, epoch_s, &error) != 0)
+        complain("warning: %s; this agent writes no trace", error.text);
 }
 
 static void close_trace(peer *p) {
@@ -388,8 +392,7 @@ static int train(peer *p, sl_error *error) {
     open_monitor(p);
     result = sl_event_log_open(&p->log, p->path, p->rank, p->observer.notice, p->observer.context,
                                error);
-    if (result == 0)
-        result = open_trace(p, error);
+    open_trace(p);
     p->reporter.log = p->log;
     p->reporter.trace = p->trace;
     if (result == 0)

@@ -83,7 +83,7 @@ static void turn(const sl_algorithm_config *config, char *out, size_t bytes) {
 }
 
 static bool has_backup(const sl_algorithm_config *config) {
-    return config->backup > 0 && config->compressor.kind == SL_COMPRESSOR_IDENTITY;
+    return config->backup > 0;
 }
 
 static uint32_t without_backup(const sl_algorithm_config *config, uint32_t nodes) {

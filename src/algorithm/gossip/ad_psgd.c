@@ -106,8 +106,16 @@ const sl_key sl_pairs_keys[] = {
     SL_KEYS_END,
 };
 
+static const double usual_theta = 2;
+
+static void warn(const sl_algorithm_config *config, char *out, size_t bytes) {
+    if (config->theta != usual_theta)
+        snprintf(out, bytes, "algorithm.theta has no effect without algorithm.bits");
+}
+
 const sl_algorithm sl_ad_psgd = {
     SL_AD_PSGD,
+    .warn = warn,
     .extra_vectors = SL_PAIRS_VECTORS,
     .stages = halves,
 };
