@@ -360,16 +360,20 @@ static int compute_lost(repeated *r, bool *any, sl_error *error) {
     return result;
 }
 
+static bool is_stopped(const volatile int *stop) {
+    return stop != NULL && *stop;
+}
+
 static int run_acts(repeated *r, const volatile int *stop, sl_error *error) {
     int result = 0;
     for (bool all = true; all && result == 0;) {
         all = false;
         for (uint32_t i = 0; i < r->s->nodes && result == 0; i++)
-            for (bool any = true; any && result == 0; all = all || any)
+            for (bool any = true; any && result == 0 && !is_stopped(stop); all = all || any)
                 result = go_on(r, i, &any, error);
         if (!all && result == 0)
             result = compute_lost(r, &all, error);
-        if (stop != NULL && *stop)
+        if (is_stopped(stop))
             return sl_fail(error, SL_ESTOPPED, "stopped on request");
     }
     return result == 0 ? name_hole(r, error) : result;
