@@ -261,7 +261,7 @@ int sl_calls_advance(sl_calls *c, const sl_calls_news *news, sl_error *error) {
     if (!c->cut && sl_reduce_advance(&c->reduce))
         answer(c, 0);
     int result = 0;
-    if (c->current.kind == SL_CALL_REST && c->node->own == NULL && sl_node_rests(c->node->rounds)) {
+    if (c->current.kind == SL_CALL_REST && sl_node_rests(c->node->rounds)) {
         result = c->side->vec->fence(error); /* the worker reads what this thread has written */
         answer(c, 0);
     }
