@@ -271,6 +271,10 @@ void sl_async_await_model(sl_async *n) {
 }
 
 static int begin(sl_async *n, sl_update *update) {
+    if (n->state.round > 0 && n->view == NULL) {
+        sl_async_go_on_from_pieces(n);
+        return 0;
+    }
     if (n->awaits_model)
         n->averager.rests = n->rests;
     n->awaits_model = false;
@@ -290,6 +294,14 @@ static int name_late(const sl_async *n, sl_error *error) {
     const size_t used = strlen(error->text);
     snprintf(error->text + used, sizeof error->text - used, " in time");
     return error->code;
+}
+
+/* What it was at when its pieces were saved. */
+static void go_on_loaded(sl_async *n, sl_update *update) {
+    n->is_loaded = false;
+    update->compute = n->gradient == SL_GRADIENT_RUNNING;
+    update->round = n->state.round;
+    update->finished = n->gradient == SL_GRADIENT_NONE;
 }
 
 /* What came under the view before goes back. */
@@ -313,6 +325,8 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
             ? n->pattern->go_on(n, true, error)
             : no_memory(n, error);
     sl_async_note(n, &(sl_act){.kind = SL_ACT_VIEW, .number = view->exchange});
+    if (n->is_loaded)
+        go_on_loaded(n, update);
     return result == 0 && is_new ? begin(n, update) : result;
 }
 
@@ -372,6 +386,8 @@ int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_erro
     int result = take(n, event, update, error);
     if (result == 0)
         result = n->pattern->advance(n, event->type == SL_EVENT_TURN, update, error);
+    if (n->rests)
+        sl_async_note_rest(n);
     n->turns = update->turn;
     update->released = n->inbox.released;
     update->released_count = n->inbox.released_count;

@@ -508,6 +508,7 @@ static void serve_anew(sl_async *n, bool was_server) {
         sl_copy(&n->state, n->state.extra[SL_SERVED], n->state.x, n->settings.dimension);
     for (uint32_t i = 0; i < n->ranks; i++) {
         service->clocks[i] = sl_async_has(n, i) ? 0 : TAKES_NO_PART;
+        service->numbers[i] = 0;
         service->waits[i] = false;
     }
     memset(service->come, 0, n->ranks * sizeof *service->come);
@@ -522,10 +523,14 @@ static void serve_anew(sl_async *n, bool was_server) {
         hear_standing(n, n->settings.rank, is_done(n));
 }
 
+static bool is_over(const sl_async *n) {
+    return n->is_over || n->out.open || (serves(n) && n->served.waits[n->settings.rank]);
+}
+
 /* A gradient that was under way counts as committed. */
 static int begin_view(sl_async *n, sl_error *error) {
     const bool was_server = serves(n);
-    n->is_over = n->is_over || n->out.open || (was_server && n->served.waits[n->settings.rank]);
+    n->is_over = is_over(n);
     n->out.open = false;
     n->taken[0] = n->come;
     n->come = 0;
@@ -577,4 +582,5 @@ const sl_async_pattern sl_async_commits = {.open = open,
                                            .is_still = is_still,
                                            .go_on = turn_to,
                                            .is_whole = is_whole,
+                                           .is_over = is_over,
                                            .awaits = awaits};

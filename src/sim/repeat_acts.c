@@ -96,20 +96,24 @@ static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_e
 
 /* ---- views ---- */
 
-/* The next of its log of events; NULL: there is none. */
+/* Of its log of events the last one of that number: a run that went on has begun it again. NULL:
+ * there is none. */
 static const sl_log_entry *next_view(const repeated *r, uint32_t rank) {
     const sl_history *h = &r->s->checkpoints->history[rank];
-    size_t *at = &r->s->peers[rank].repeated;
-    while (*at < h->count && h->entries[*at].kind != SL_LOG_VIEW)
-        ++*at;
-    return *at < h->count ? &h->entries[*at] : NULL;
+    const sl_log_entry *found = NULL;
+    size_t at = r->done[rank];
+    while (at < h->act_count && h->acts[at].kind != SL_ACT_VIEW)
+        at++;
+    for (size_t i = 0; i < h->count && at < h->act_count; i++)
+        if (h->entries[i].kind == SL_LOG_VIEW && h->entries[i].exchange == h->acts[at].number)
+            found = &h->entries[i];
+    return found;
 }
 
 static int find_view(repeated *r, uint32_t rank, const sl_scene_view **out, sl_error *error) {
     const sl_log_entry *view = next_view(r, rank);
     if (view == NULL)
         return sl_repeated_fail_at(r, rank, "its log of events has no such view", error);
-    r->s->peers[rank].repeated++;
     return sl_scene_repeat(&r->s->scene, view, out, error);
 }
 
