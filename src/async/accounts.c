@@ -62,13 +62,21 @@ void sl_accounts_cut(sl_async *n, uint32_t partner) {
         end_ask(n, partner, a->account.event, a->account.parts);
 }
 
-/* The parts from here on are as they were before the average. */
-static void take_back(sl_async *n, uint32_t from_part) {
-    size_t from, count;
-    for (uint32_t part = from_part; part < n->averager.account.parts; part++) {
+/* So many parts hold; those after them are as they were before. */
+static void hold(sl_async *n, uint32_t parts) {
+    const sl_averager_account *account = &n->averager.account;
+    const uint32_t holds = parts < account->parts ? parts : account->parts;
+    for (uint32_t part = holds; part < account->parts; part++) {
+        size_t from, count;
         sl_codec_part_range(n->codec, part, &from, &count);
         sl_copy(&n->state, n->state.x + from, n->undo + from, count);
     }
+    n->accounts.stage = SL_CLAIM_ANSWERED;
+    if (holds > 0)
+        sl_async_note(n, &(sl_act){.kind = SL_ACT_ANSWER,
+                                   .peer = account->partner,
+                                   .number = account->event,
+                                   .to = holds});
 }
 
 int sl_accounts_take(sl_async *n, const sl_event *e, sl_error *error) {
@@ -83,9 +91,7 @@ int sl_accounts_take(sl_async *n, const sl_event *e, sl_error *error) {
         c->ends[e->peer].claimed = e->exchange;
     } else if (c->stage == SL_CLAIM_OPEN && a->account.partner == e->peer &&
                a->account.event == e->exchange) {
-        c->stage = SL_CLAIM_ANSWERED;
-        c->holds = e->part;
-        take_back(n, c->holds);
+        hold(n, e->part);
     }
     return 0;
 }
@@ -93,23 +99,9 @@ int sl_accounts_take(sl_async *n, const sl_event *e, sl_error *error) {
 void sl_accounts_lose(sl_async *n, uint32_t peer) {
     if (!sl_accounts_are_open(n) || n->averager.account.partner != peer)
         return;
-    n->accounts.stage = SL_CLAIM_ANSWERED;
-    n->accounts.holds = n->parts;
+    hold(n, n->parts);
 }
 
 bool sl_accounts_are_open(const sl_async *n) {
     return n->accounts.stage == SL_CLAIM_DUE || n->accounts.stage == SL_CLAIM_OPEN;
-}
-
-void sl_accounts_settle(sl_async *n) {
-    const sl_averager_account account = n->averager.account;
-    const bool served = n->averager.is_cut && account.served;
-    const uint32_t holds = n->accounts.holds < account.parts ? n->accounts.holds : account.parts;
-    sl_averager_go_on(&n->averager);
-    if (served && holds > 0)
-        sl_async_note(n, &(sl_act){.kind = SL_ACT_ANSWER,
-                                   .peer = account.partner,
-                                   .number = account.event,
-                                   .to = holds});
-    n->accounts.stage = SL_CLAIM_NONE;
 }

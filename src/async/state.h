@@ -70,7 +70,6 @@ typedef struct sl_accounts {
     sl_ask_end *ends; /* (count) by rank; NULL: nothing is ever cut */
     uint32_t count;
     sl_claim_stage stage;
-    uint32_t holds; /* ANSWERED: so many parts */
     uint32_t to;    /* whom sl_accounts_next writes to */
 } sl_accounts;
 
@@ -199,8 +198,6 @@ void sl_accounts_end_ask(sl_async *n, uint32_t peer, uint64_t event);
 void sl_accounts_cut(sl_async *n, uint32_t partner);
 void sl_accounts_lose(sl_async *n, uint32_t peer);
 bool sl_accounts_are_open(const sl_async *n);
-/* The view begins: what was cut is over. */
-void sl_accounts_settle(sl_async *n);
 
 /* How many exchanges there are before this round. */
 uint64_t sl_async_exchanges_before(const sl_async *n, uint64_t round);
