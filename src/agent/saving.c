@@ -49,8 +49,9 @@ static int load(sl_agent *a, sl_error *error) {
 }
 
 uint64_t sl_saving_first_round(const sl_agent *a) {
-    return a->node.own != NULL && a->saving.resumed > 0 ? sl_async_round(a->node.own)
-                                                        : a->saving.resumed + 1;
+    const bool apart = a->node.own != NULL && a->saving.resumed > 0;
+    const uint64_t own = apart ? sl_async_round(a->node.own) : a->saving.resumed + 1;
+    return own > 0 ? own : 1; /* 0: it has not begun */
 }
 
 /* On the saver's thread, as the next one. */

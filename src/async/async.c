@@ -271,7 +271,7 @@ void sl_async_await_model(sl_async *n) {
 }
 
 static int begin(sl_async *n, sl_update *update) {
-    if (n->state.round > 0 && n->view == NULL) {
+    if (n->at_rest.rests && n->view == NULL) {
         sl_async_go_on_from_pieces(n);
         return 0;
     }
@@ -296,12 +296,21 @@ static int name_late(const sl_async *n, sl_error *error) {
     return error->code;
 }
 
-/* What it was at when its pieces were saved. */
+/* What it was at when its pieces were saved. All that its last round has sent is counted already.
+ */
 static void go_on_loaded(sl_async *n, sl_update *update) {
+    const sl_round *last = &n->statistics;
     n->is_loaded = false;
     update->compute = n->gradient == SL_GRADIENT_RUNNING;
     update->round = n->state.round;
-    update->finished = n->gradient == SL_GRADIENT_NONE;
+    update->finished = n->gradient == SL_GRADIENT_NONE && n->state.round == n->settings.rounds;
+    update->round_done = update->finished;
+    update->finished_round = (sl_round){.round = last->round,
+                                        .loss = last->loss,
+                                        .learning_rate = last->learning_rate,
+                                        .neighbour_distance = last->neighbour_distance,
+                                        .push_sum_weight = n->state.push_sum_weight,
+                                        .staleness = last->staleness};
 }
 
 /* What came under the view before goes back. */
@@ -316,8 +325,9 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
     n->comes = n->state.round == 0 || view->round > n->state.round;
     find_server(n);
     if (is_new || (n->comes && n->pattern == &sl_async_versions)) {
-        n->state.round = view->round - is_new; /* nobody waits for rounds that it has missed */
-        n->state.exchange = sl_async_exchanges_before(n, view->round);
+        const uint64_t first = view->round > 0 ? view->round : 1; /* 0: it has not begun */
+        n->state.round = first - is_new; /* nobody waits for rounds that it has missed */
+        n->state.exchange = sl_async_exchanges_before(n, first);
     }
     const uint32_t count = list_peers(n);
     int result =

@@ -36,6 +36,7 @@ static const struct {
     WHOLE("frames_received", statistics.frames_received),
     WHOLE("messages_sent", statistics.messages_sent),
     WHOLE("messages_silent", statistics.messages_silent),
+    WHOLE("rests", at_rest.rests),
     WHOLE("gradient", at_rest.gradient),
     WHOLE("wants", at_rest.wants),
     WHOLE("is_over", at_rest.is_over),
@@ -81,7 +82,8 @@ bool sl_async_piece(sl_async *n, size_t index, sl_piece *out) {
 }
 
 void sl_async_note_rest(sl_async *n) {
-    n->at_rest = (sl_at_rest){.gradient = n->gradient,
+    n->at_rest = (sl_at_rest){.rests = true,
+                              .gradient = n->gradient,
                               .wants = n->wants,
                               .is_over = n->pattern->is_over != NULL && n->pattern->is_over(n),
                               .come = n->come};
@@ -90,10 +92,10 @@ void sl_async_note_rest(sl_async *n) {
 void sl_async_go_on_from_pieces(sl_async *n) {
     const sl_at_rest *at = &n->at_rest;
     sl_state *s = &n->state;
-    s->sgd = sl_optimizer_at(n->settings.optimizer, s->round, n->settings.rounds);
-    s->last_sgd = s->round > 1
-                      ? sl_optimizer_at(n->settings.optimizer, s->round - 1, n->settings.rounds)
-                      : s->sgd;
+    if (s->round > 0)
+        s->sgd = sl_optimizer_at(n->settings.optimizer, s->round, n->settings.rounds);
+    if (s->round > 1)
+        s->last_sgd = sl_optimizer_at(n->settings.optimizer, s->round - 1, n->settings.rounds);
     s->loss = n->statistics.loss;
     n->statistics.round = s->round;
     n->statistics.learning_rate = s->sgd.learning_rate;

@@ -75,6 +75,7 @@ typedef struct sl_accounts {
 
 /* What a node at rest goes on from, beside vectors and counters: for pieces.c. */
 typedef struct sl_at_rest {
+    uint64_t rests;    /* it has rested, or is to, from pieces that were loaded */
     uint64_t gradient; /* sl_gradient_phase */
     uint64_t wants, is_over, come;
 } sl_at_rest;

@@ -113,7 +113,7 @@ static int check_view(reader *r, const sl_log_entry *e, sl_error *error) {
     if (r->rank < 0)
         return sl_fail(error, SL_EFILE,
                        "event: \"view\": a simulation with faults is repeated by its experiment");
-    if (last >= r->ranks_max || e->round <= !r->apart)
+    if (last >= r->ranks_max || (e->round <= 1 && !r->apart))
         return sl_fail(error, SL_EFILE,
                        "members: rank %u is not allowed; there are %u nodes, and the first view "
                        "begins after round 1",
