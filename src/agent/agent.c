@@ -162,6 +162,7 @@ static void start_rounds(sl_agent *a) {
         sl_agent_fail(a, &error, error.text);
     else
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_START});
+    sl_members_hear_early(a);
 }
 
 static void start(sl_agent *a) {

@@ -155,15 +155,27 @@ bool sl_members_expects(const sl_agent *a, const sl_neighbour *n) {
     return sl_first_view_has(a, n->rank) || n->process.incarnation != 0;
 }
 
-void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {
+static void take_letter(sl_agent *a, const sl_neighbour *n) {
     sl_letter *letter = &a->cohort.letter;
-    if (a->cohort.membership == NULL || !collect(a, n, frame, payload) ||
-        sl_letter_decode(letter, n->letter.bytes, n->letter.size) != NULL ||
+    if (sl_letter_decode(letter, n->letter.bytes, n->letter.size) != NULL ||
         letter->message.from != n->rank || letter->message.incarnation != n->process.id)
         return;
     sl_members_alarm(a);
     sl_members_step(
         a, (sl_membership_event){.type = SL_MEMBERSHIP_MESSAGE, .message = &letter->message});
+}
+
+void sl_members_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame, const uint8_t *payload) {
+    if (a->side.goes_on && collect(a, n, frame, payload) && a->cohort.membership != NULL)
+        take_letter(a, n);
+}
+
+void sl_members_hear_early(sl_agent *a) {
+    if (a->cohort.membership == NULL)
+        return;
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (n->letter.size > 0 && n->letter.come == n->letter.size)
+            take_letter(a, n);
 }
 
 /* ---- cuts ---- */
@@ -192,6 +204,7 @@ void sl_cutting_go_on(sl_agent *a) {
         return;
     a->cohort.cutting = SL_CUTTING_DONE;
     a->outbox.recalled = false;
+    a->tells.neighbour = NULL;
     log_cut(a);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_CUT});
     if (a->node.own == NULL)

@@ -161,6 +161,8 @@ void sl_members_stay_out(struct sl_agent *agent, const char *what);
 /* a MEMBERSHIP frame. */
 void sl_members_hear(struct sl_agent *agent, sl_neighbour *n, const sl_frame *frame,
                      const uint8_t *payload);
+/* The node has begun: what others, which had begun before, have said last. */
+void sl_members_hear_early(struct sl_agent *agent);
 /* The membership hears of an event, and is obeyed. */
 void sl_members_step(struct sl_agent *agent, sl_membership_event event);
 

@@ -166,10 +166,12 @@ static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
     return true;
 }
 
-/* Of a node at its own times: the neighbour has what it was to be told of. */
+/* Of a node at its own times: the neighbour has what it was to be told of. Once there is a cut, it
+ * may have dropped that: its account says so. */
 static bool tell_acknowledged(sl_agent *a) {
     const sl_await tells = a->tells;
-    if (tells.neighbour == NULL || tells.neighbour->stream.acknowledged.data <= tells.number)
+    if (tells.neighbour == NULL || a->cohort.cutting != SL_CUTTING_NOTHING ||
+        tells.neighbour->stream.acknowledged.data <= tells.number)
         return false;
     a->tells.neighbour = NULL;
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_ACKNOWLEDGED, .peer = tells.neighbour->rank});

@@ -246,6 +246,8 @@ static int end_exchange(sl_async *n, const sl_row *in, sl_update *update, sl_err
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     if (n->gradient != SL_GRADIENT_HELD || !is_out(n) || n->rests)
         return 0;
+    if (n->is_over && !sl_async_may_end(n)) /* it was cut again before that */
+        return 0;
     if (n->is_over) {
         n->is_over = false;
         return sl_async_end_round(n, NULL, update, error);

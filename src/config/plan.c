@@ -5,7 +5,7 @@ int sl_plan_check_checkpoint(const sl_experiment *e, const sl_algorithm_config *
                              sl_error *error) {
     const uint64_t every = e->checkpoint.every, keep = e->checkpoint.keep;
     uint64_t spread;
-    if (every == 0)
+    if (every == 0 || sl_experiment_is_asynchronous(e)) /* a cut is of all at once */
         return 0;
     int result = sl_algorithm_spread(&spread, algorithm, e->topology, error);
     if (result != 0 || every * (keep - 1) >= spread)

@@ -523,6 +523,9 @@ static int run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
                          "algorithm.name: \"%s\" lets nodes go at their own times here, and such a "
                          "run cannot go on from a state yet",
                          s->experiment->algorithm.name);
+    if (s->checkpoints != NULL && s->experiment->checkpoint.every > 0 && !sl_sim_repeats(s))
+        on_notice(s, "warning: checkpoint.every has no effect here: the simulator saves no nodes "
+                     "that go at their own times");
     if (result == 0)
         result = sl_experiment_plan(&s->plan, s->experiment, s->task, error);
     if (result == 0)

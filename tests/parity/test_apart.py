@@ -131,6 +131,41 @@ def test_who_leaves_is_let_go(scene):
     comes_again(scene, "ad-psgd", out)
 
 
+def test_runs_go_on_from_their_checkpoints(scene):
+    """Killed, then asked to save and to end, then to the end; one of each pattern."""
+    more = {"checkpoint": {"every": 50}, "transport": {"chunk_bytes": 4096}}
+    for i, algorithm in enumerate([
+        of("ad-psgd"),
+        of("d-psgd", staleness=2),
+        of("sgp", overlap_rounds=1),
+        of("ssp", staleness=2, server=1),
+        of("parameter-server", backup=1),
+    ]):
+        out, folder = f"run{i}", scene.path(f"run{i}/checkpoints")
+        path = scene.write("e.json", json.dumps(experiment(algorithm, more, 3000)))
+        newest = lambda: max([0] + [int(name.split("-")[1]) for name in os.listdir(folder)
+                                    if name.endswith("rank-3.safetensors")])
+        running = scene.start("run", path, "--out", scene.path(out))
+        wait_until(lambda: os.path.isdir(folder) and newest() > 0, f"{algorithm}: a checkpoint")
+        agents = scene.agents()
+        for pid in [running.process.pid, *agents.values()]:
+            os.kill(pid, signal.SIGKILL)
+        running.wait(60)
+        wait_until(lambda: not scene.agents(), "all have ended")
+        before = newest()
+        running = scene.start("run", "--resume", scene.path(out))
+        wait_until(lambda: newest() > before, f"{algorithm}: a checkpoint after that")
+        os.kill(running.process.pid, signal.SIGUSR1)
+        running.wait_for("saved on request: the checkpoint of round ")
+        os.kill(running.process.pid, signal.SIGTERM)
+        running.ends(75, 60)
+        listed = scene.call("checkpoint", out)
+        check(listed.code == 0 and ", in rounds " in listed.out, f"{listed.code} {listed.out}")
+        ended = scene.call("run", "--resume", out, timeout=120)
+        check(ended.code == 0 and "goes on from checkpoint" in ended.out, f"{ended.code} {ended.err}")
+        comes_again(scene, algorithm, out)
+
+
 def test_each_does_its_own_rounds(scene):
     out = run(scene, "ad-psgd", {})
     summary = read_json(scene.path(f"{out}/summary.json"))

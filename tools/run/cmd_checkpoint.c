@@ -37,6 +37,21 @@ typedef struct cut {
     size_t count;
 } cut;
 
+/* Of nodes at their own times a cut is of several. */
+static void tell_rounds(const char *folder, cut c) {
+    uint64_t first = UINT64_MAX, last = 0, round;
+    for (size_t i = 0; i < c.count; i++)
+        if (sl_checkpoint_begins(&round, folder, c.files[i], NULL) == 0) {
+            first = round < first ? round : first;
+            last = round > last ? round : last;
+        }
+    if (first > last || last == c.files->round)
+        printf("round %" PRIu64 ": ", c.files->round);
+    else
+        printf("checkpoint %" PRIu64 ", in rounds %" PRIu64 " to %" PRIu64 ": ", c.files->round,
+               first, last);
+}
+
 /* One line for the round, and one for each file that cannot be used. Returns whether all nodes of
  * its view have a good file. */
 static bool tell_cut(const char *folder, cut c, const owners *o) {
@@ -44,7 +59,7 @@ static bool tell_cut(const char *folder, cut c, const owners *o) {
     sl_checkpoint_view view = {0};
     sl_error error;
     sl_checkpoint_view_at(&view, folder, c.files->round, NULL); /* a file that is bad is told */
-    printf("round %" PRIu64 ": ", c.files->round);
+    tell_rounds(folder, c);
     for (uint32_t rank = 0; rank < o->nodes; rank++) {
         const bool there = next < c.count && c.files[next].rank == rank;
         const bool is_good =

@@ -74,7 +74,7 @@ static int take_start(reader *r, uint64_t line, const sl_log_entry *e, sl_error 
     r->first = e->round;
     r->rounds = e->rounds;
     r->ended = false;
-    r->resumes = e->round > 1;
+    r->resumes = e->round > 1 || r->apart;
     r->into->done = r->into->saved = 0;
     if (e->round > e->rounds + 1 || (e->round == 0 && r->rank < 0))
         return refuse_round(r, e, error);
