@@ -72,30 +72,6 @@ START_TEST(who_has_everything_but_word_of_its_own_part_says_so) {
     }
 }
 
-START_TEST(an_early_part_waits_for_its_round) {
-    begin_rounds(2);
-    for (uint32_t part = 0; part < 2; part++)
-        receive(0, 1, part, 0);
-    receive(0, 2, 0, 30); /* the neighbour is a round ahead */
-    expect_released(0);
-    receive(2, 1, 0, 0);
-    receive(2, 1, 1, 0);
-    gradient(0);
-    publish(0);
-    publish(1);
-    sent(0);
-    sent(1);
-    ck_assert(update.round_done && update.compute && update.round == 2);
-    expect_model(1, 1);
-    receive(2, 2, 0, 0);
-    gradient(0);
-    publish(0);
-    sent(0);
-    expect_released(2);
-    expect_model(10.0f + 1.0f / 3, 1);
-    ck_assert_uint_eq(sl_node_dropped(node), 0);
-}
-
 START_TEST(parts_may_come_before_start) {
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 0, 1);
     receive(0, 1, 0, 9);
