@@ -46,20 +46,26 @@ def end_saved(agents, rank, seconds=30):
         check(running.code == 75, f"exit code {running.code}: {running.err!r}")
 
 
-def run_is_asked_to_save_and_to_end(scene):
-    """SIGUSR1 to run, SIGTERM to run, SIGUSR2 to one agent: all save the same round. Meanwhile
-    nobody else goes on from its checkpoints."""
+def ask(scene, command):
+    """A long training, to save and then to end. Meanwhile nobody else goes on from its
+    checkpoints."""
     scene.take_time()
     kept = {"every": EVERY, "keep": 200}  # none is gone before it is seen
     changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
     path, out = scene.experiment(**changes), scene.path("out")
-    running = scene.start("run", path, "--out", out)
+    running = scene.start(command, path, "--out", out)
     wait_beyond(scene, running, out, [])
-    scene.call("run", "--resume", out).check_refused("another process writes", "checkpoints")
+    scene.call(command, "--resume", out).check_refused("another process writes", "checkpoints")
     os.kill(running.process.pid, signal.SIGUSR1)
     wait_until(lambda: any(r % EVERY for r in rounds_saved(out)), "a checkpoint between two")
     os.kill(running.process.pid, signal.SIGTERM)
     running.wait(30)
+    return running, out
+
+
+def run_is_asked_to_save_and_to_end(scene):
+    """SIGUSR1 to run, SIGTERM to run, SIGUSR2 to one agent: all save the same round."""
+    running, out = ask(scene, "run")
     check(running.code == 75 and "--resume" in running.err, f"{running.code}: {running.err!r}")
     ends = {rounds_saved(out, rank)[-1] for rank in range(4)}
     check(len(ends) == 1, f"agents ended in rounds {ends}")
@@ -75,16 +81,8 @@ def run_is_asked_to_save_and_to_end(scene):
 
 def a_simulation_is_asked_to_save(scene):
     """SIGUSR1: a checkpoint between two; SIGTERM ends it, and it goes on from the newest."""
-    scene.take_time()
-    kept = {"every": EVERY, "keep": 200}
-    changes = {**RUN, "rounds": 2000000, "checkpoint": kept}
-    path, out = scene.experiment(**changes), scene.path("out")
-    running = scene.start("sim", path, "--out", out)
-    wait_beyond(scene, running, out, [])
-    os.kill(running.process.pid, signal.SIGUSR1)
-    wait_until(lambda: any(r % EVERY for r in rounds_saved(out)), "a checkpoint between two")
-    os.kill(running.process.pid, signal.SIGTERM)
-    running.ends(130, 30)
+    running, out = ask(scene, "sim")
+    check(running.code == 130, f"{running.code}: {running.err!r}")
     last = rounds_saved(out)[-1]
     scene.call("sim", "--resume", out, "--set", f"rounds={last + 3}", timeout=60).check_well()
 

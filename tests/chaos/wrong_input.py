@@ -2,7 +2,7 @@
 """Wrong input gets one error line that names file, key, value and what is allowed; nothing is
 started, nothing is left. The library's tests have the mistakes themselves (test_experiment_errors,
 test_topology, test_roster, test_data, test_learner); here each command meets one of each kind, and
-those of its own. Algorithms and topologies that do not suit each other are refused, and a run that
+those of its own. Algorithms that do not suit their topology are parity/test_said.py's. A run that
 diverges ends on all nodes."""
 import json
 import os
@@ -200,39 +200,10 @@ def weights_that_never_agree(scene):
     check(ended.code == 0 and "never agree" in ended.out, f"code {ended.code}, {ended.out!r}")
 
 
-# ---- algorithms and data ----
-
-MATCHINGS = {
-    "nodes": 4,
-    "schedule": [{"edges": [[0, 1], [2, 3]]}, {"edges": [[1, 2], [3, 0]]}],
-    "weights": "metropolis",
-}
-FRACTOIN = {"name": "top-k", "fractoin": 0.1}
-ROWS_ONLY = {"nodes": 3, "edges": [[0, 1], [1, 2]], "weights": "uniform"}
+# ---- training ----
 
 
-def of(name, **parameters):
-    """The key `algorithm` of an experiment."""
-    return {"algorithm": {"name": name, **parameters}}
-
-
-# Words of the error, and changes of an experiment with four nodes on a ring: one of each kind.
-WRONG_ALGORITHMS = (
-    ('algorithm.name chocosgd "choco-sgd"', of("chocosgd")),
-    ("algorithm.compressor.fractoin fraction", of("choco-sgd", compressor=FRACTOIN)),
-    ("ecd-psgd schedule deep-squeeze", {**of("ecd-psgd"), "topology": MATCHINGS}),
-    ("sgp column push-sum", {**of("sgp"), "topology": ROWS_ONLY}),
-    ("algorithm.server 4 0..3 sharded", of("parameter-server", server=4)),
-    ("algorithm.rank 5000 from", of("powersgd", rank=5000)),
-    ('optimizer.name adamw gmc "sgd"', {**of("gmc"), "optimizer__name": "adamw"}),
-)
-
-
-def wrong_algorithms_and_data(scene):
-    """Algorithms by check; sim and run ask the library as it does."""
-    for words, changes in WRONG_ALGORITHMS:
-        changes = {"topology": {"nodes": 4, "family": "ring"}, **changes}
-        refuse_everywhere(scene, *words.split(), commands=["check"], **changes)
+def too_few_samples(scene):
     digits = {"name": "digits", "train_samples": 7, "test_samples": 100, "batch": 1}
     refuse_everywhere(scene, "8", "samples", data=digits)
 

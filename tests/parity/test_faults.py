@@ -4,7 +4,7 @@
 Nodes are killed, return, are parted and healed, restart and leave, have a loss that is not finite,
 or join beyond the first topology. The reference here builds on tests/reference/algorithms.py: a
 view makes the graph again, and in a round that is cut everybody is alone. Then what must be
-conserved. test_refused.py has what is refused."""
+conserved. test_said.py has what is refused."""
 import functools
 import sys
 

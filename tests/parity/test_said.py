@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `starling check` says of an experiment, a row each: what is refused and why, what is warned
 of, and what is meant. tests/unit/test_experiment_errors.c has what is wrong with one key alone;
-`sim` and `run` ask the library alike (tests/chaos/wrong_training.py)."""
+`sim` and `run` ask the library alike (tests/chaos/wrong_input.py)."""
 import functools
 import os
 import sys
@@ -52,6 +52,9 @@ def of_graphs():
     yield noloco(MATCHINGS, 0.9, 0.39), "below 0.38"  # random pairs: 2 (1 - mu^2)
     yield on(RING, "relaysum", tree="topology"), "algorithm.tree"
     yield on(MATCHINGS, "relaysum"), "schedule"
+    yield on(MATCHINGS, "ecd-psgd"), "deep-squeeze"
+    rows = {"nodes": 3, "edges": [[0, 1], [1, 2]], "weights": "uniform"}
+    yield {"topology": rows, "algorithm": "sgp"}, "push-sum"
 
 
 def of_messages():
@@ -118,6 +121,7 @@ def of_own_times():
     yield on(RING, "d-psgd", **late), "algorithm.staleness: it is for the form adapt-then-combine"
     yield on(RING, "ssp", server="sharded"), '"sharded", but ssp has one server'
     yield {**on(RING, "ssp"), "optimizer": {"momentum": 0.9}}, "is defined without momentum"
+    yield on(RING, "parameter-server", server=8), "algorithm.server: 8"
     yield on(RING, "parameter-server", backup=8), "algorithm.backup: 8 of 8 nodes"
     sharded = {"backup": 1, "server": "sharded"}
     yield on(RING, "parameter-server", **sharded), '"sharded", but parameter-server has one server'
@@ -235,6 +239,7 @@ def of_sketches():
     fetch, heavy = on(RING, "fetch-sgd", sketch=five), {"optimizer": {"momentum": 0.9}}
     yield {**fetch, **heavy}, "has a momentum of its own, algorithm.beta"
     yield {**fetch, "optimizer": "adamw"}, 'takes "sgd" only'
+    yield {**on(RING, "gmc"), "optimizer": "adamw"}, 'takes "sgd" only'
 
 
 # ---- said of what is taken: warnings, and what is meant ----

@@ -49,19 +49,20 @@ def train(rank, model=None, make=sgd, steps=STEPS, compute=backward):
     return loop(model, optimizer, peer, rank, steps, compute)
 
 
-def loop(model, optimizer, peer, rank, steps=STEPS, compute=backward, run=None):
-    """The same of a peer that has joined; `run` is called in the model's place."""
-    take_steps(run or model, optimizer, rank, steps, compute)
+def loop(model, optimizer, peer, rank, steps=STEPS, compute=backward, run=None, take=None):
+    """The same of a peer that has joined; `run` is called in the model's place, `take` in that of
+    optimizer.step()."""
+    take_steps(run or model, optimizer, rank, steps, compute, take)
     peer.end()
     peer.leave()
     return model, peer
 
 
-def take_steps(model, optimizer, rank, steps=STEPS, compute=backward):
+def take_steps(model, optimizer, rank, steps=STEPS, compute=backward, take=None):
     for step in range(steps):
         optimizer.zero_grad()
         compute(model, rank, step)
-        optimizer.step()
+        (take or optimizer.step)()
 
 
 def near(a, b, tolerance=1e-5):

@@ -10,7 +10,7 @@ from _torch import torch
 import starling
 from _loops import Scaler
 from _models import LAZY, OVERLAPPED, STEPS, as_by_hand, backward, batch, flat, gossiping
-from _models import mix_by_hand, near, network, sgd, simulate, train
+from _models import loop, mix_by_hand, near, network, sgd, simulate, train
 from _package import refused, warnings_of
 from _scene import check, run_tests
 from torch import nn
@@ -173,13 +173,7 @@ def test_the_second_half_of_a_step_alone(scene):
         optimizer = Sam(model.parameters())
         peer = starling.join(None, model)
         check(peer.attach(optimizer) is optimizer, "another one")
-        for step in range(STEPS):
-            optimizer.zero_grad()
-            backward(model, rank, step)
-            optimizer.second_step()
-        peer.end()
-        peer.leave()
-        return model, peer
+        return loop(model, optimizer, peer, rank, take=optimizer.second_step)
 
     as_by_hand(work, OVERLAPPED)
 
@@ -193,14 +187,7 @@ def test_steps_that_a_wrapper_leaves_out(scene):
         optimizer.accumulates = 2
         peer = starling.join(None, model)
         peer.attach(optimizer)
-        for step in range(STEPS):
-            optimizer.zero_grad()
-            backward(model, rank, step)
-            optimizer.step()
-            optimizer.step()
-        peer.end()
-        peer.leave()
-        return model, peer
+        return loop(model, optimizer, peer, rank, take=lambda: (optimizer.step(), optimizer.step()))
 
     as_by_hand(work, OVERLAPPED, skips={(0, 2)})
 

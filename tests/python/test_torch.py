@@ -12,7 +12,7 @@ import starling
 from _loops import Scaler
 from _models import BLOCKING, EXPERIMENT, OVERLAPPED, STEPS, TWO
 from _models import as_by_hand, backward, batch, flat, gossiping, near, network, sgd, simulate
-from _models import take_steps, train
+from _models import loop, take_steps, train
 from _package import refused
 from _scene import check, run_tests
 from starling import _module
@@ -100,14 +100,12 @@ def test_a_scaler_that_skips_a_step(scene):
     def work(rank):
         scaler = Scaler((0, 3) if rank == 0 else ())
         model, optimizer, peer = gossiping(rank, scaler=scaler)
-        for step in range(STEPS):
-            optimizer.zero_grad()
-            backward(model, rank, step)
+
+        def take():
             scaler.step(optimizer)
             check(scaler.update() == "updated", "update() lost its result")
-        peer.end()
-        peer.leave()
-        return model, peer
+
+        return loop(model, optimizer, peer, rank, take=take)
 
     as_by_hand(work, skips={(0, 0), (0, 3)})
 

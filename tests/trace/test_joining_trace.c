@@ -25,18 +25,6 @@ static void accept_joiner(void) {
 
 FIXTURES(forget_updates, close_members);
 
-START_TEST(a_joiner_begins_with_the_view) {
-    open_members(3);
-    come(3, 2);
-    pass(1);
-    expect_view(3, 2, 4);
-    expect_same(3, 0);
-    ck_assert_uint_eq(began[3], sl_membership_newest(members[3])->round);
-    ck_assert_uint_eq(viewed[3], 2);
-    expect_training(3);
-    expect_cuts(4, 0);
-}
-
 /* The view begins after the round of whom is ahead; the others end their rounds until then. */
 START_TEST(a_joiner_lets_all_end_their_rounds) {
     open_members(3);
@@ -76,23 +64,6 @@ START_TEST(a_joiner_that_dies_changes_nothing) {
         expect_training(i);
     }
     expect_cuts(3, 0);
-}
-
-START_TEST(a_joiner_whose_sponsor_dies_asks_again) {
-    open_members(3);
-    come(3, 2);
-    tick();
-    kill_member(2);
-    lost(0, 2);
-    lost(1, 2);
-    lose_letters();
-    lost(3, 2);
-    tick();
-    ck_assert(is_told(3, SL_ORDER_ASK_AGAIN));
-    join(3, 1);
-    train(4);
-    expect_same(3, 0);
-    ck_assert_uint_eq(sl_membership_newest(members[3])->count, 3);
 }
 
 /* Its sponsor lives, and it reaches it: who is out lets nobody in. */

@@ -7,18 +7,6 @@
 
 FIXTURES(forget_updates, close_members);
 
-START_TEST(a_cut_spreads) {
-    open_members(4);
-    lost(3, 0);
-    ck_assert(cuts[3] == 1 && cuts[0] + cuts[1] + cuts[2] == 0);
-    arrive(SL_MEMBERSHIP_NEWS, 1);
-    ck_assert(cuts[1] == 1 && cuts[2] == 0);
-    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-    lost(2, 3);
-    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-    expect_cuts(4, 1); /* of a view it is one */
-}
-
 START_TEST(who_is_cut_trains_no_further_until_a_view) {
     open_members(4);
     lost(3, 0);
@@ -83,16 +71,6 @@ START_TEST(who_loses_the_leaver_cuts_the_view_before) {
     ck_assert_int_eq(cuts[0], 1);
 }
 
-/* The node is in the view before, which has it. */
-START_TEST(a_leaver_that_is_lost_while_a_view_is_awaited_cuts) {
-    await_view();
-    lost(0, 3);
-    ck_assert_int_eq(cuts[0], 1);
-    ready(0);
-    ck_assert_uint_eq(viewed[0], 2);
-    expect_training(0);
-}
-
 START_TEST(a_member_that_is_lost_while_a_view_is_awaited_cuts_both) {
     await_view();
     lost(0, 1);
@@ -134,70 +112,6 @@ START_TEST(a_minority_rests_and_comes_back) {
     train(3);
     expect_agreed(0, 5, number_of(0), 5);
     expect_cuts(5, 1);
-}
-
-START_TEST(of_an_even_split_the_half_with_the_lowest_rank_goes_on) {
-    open_members(4);
-    part(2, 4);
-    train(12);
-    expect_view(0, 2, 2);
-    expect_same(0, 1);
-    expect_quorum(0);
-    expect_rest(2, 2, 3);
-    expect_rest(3, 2, 3);
-}
-
-START_TEST(a_leader_without_a_quorum_proposes_nothing) {
-    open_members(5);
-    for (uint32_t i = 2; i < 5; i++) {
-        kill_member(i);
-        lost(0, i);
-        lost(1, i);
-    }
-    for (int k = 0; k < 50; k++) {
-        now_s += 0.1;
-        tick();
-        arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-        arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-        arrive(SL_MEMBERSHIP_ANSWER, EVERYBODY);
-        ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY), 0);
-        lose_letters();
-    }
-}
-
-/* Two of its three members die, one after the other, before they have accepted. */
-START_TEST(what_too_few_accept_does_not_hold) {
-    open_members(5);
-    die(4);
-    lose_letters();
-    tick();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ANSWER, 0);
-    now_s += SL_ANSWER_S;
-    tick();
-    arrive(SL_MEMBERSHIP_ACCEPT, 1);
-    for (uint32_t i = 2; i < 4; i++) {
-        kill_member(i);
-        lost(0, i);
-        lost(1, i);
-    }
-    train(12);
-    expect_rest(0, 2, 3);
-    expect_rest(1, 2, 3);
-}
-
-START_TEST(a_process_that_has_ended_does_not_count) {
-    open_members(4);
-    all_see_it_end(0);
-    all_see_it_end(1);
-    train(2);
-    expect_view(2, 2, 2);
-    expect_same(2, 3);
-    expect_quorum(2);
-    all_see_it_end(2);
-    train(2);
-    expect_view(3, 3, 1);
-    expect_quorum(3);
 }
 
 /* Four live, and 1 is the lowest of them. */

@@ -189,18 +189,6 @@ START_TEST(a_proposal_whose_members_are_in_later_rounds_is_forgotten) {
 
 /* ---- promises ---- */
 
-START_TEST(a_promise_that_never_hears_commit) {
-    commit_to(2);
-    lose_letters();
-    expect_rounds_until(1, 10);
-    now_s += 2;
-    tick(); /* its own NEWS say that it is behind */
-    arrive(SL_MEMBERSHIP_NEWS, EVERYBODY);
-    ck_assert_int_gt(arrive(SL_MEMBERSHIP_COMMIT, 1), 0);
-    expect_view(1, 2, 4);
-    ck_assert_uint_eq(began[1], 11);
-}
-
 static sl_membership_message prepare_of(uint32_t rank, uint64_t counter) {
     return (sl_membership_message){.type = SL_MEMBERSHIP_PREPARE,
                                    .from = rank,
@@ -208,16 +196,6 @@ static sl_membership_message prepare_of(uint32_t rank, uint64_t counter) {
                                    .number = 1,
                                    .standing = SL_MEMBER,
                                    .ballot = {counter, rank}};
-}
-
-/* It was for that view, too. */
-START_TEST(a_promise_to_another_leader_ends_with_the_view) {
-    const sl_membership_message prepare = prepare_of(3, 9);
-    commit_to(2);
-    hear(1, prepare);
-    ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, 1), 1);
-    expect_view(1, 2, 4);
-    expect_training(1);
 }
 
 /* PREPARE of rank 1 reaches rank 2 between rank 0's PREPARE and ACCEPT. */
@@ -301,34 +279,6 @@ START_TEST(who_has_not_accepted_believes_a_quorum_only) {
         hear(0, commit_of(i, &d));
     }
     expect_view(0, 2, 4);
-}
-
-/* ACCEPT and ANSWER of what is about to be decided arrive much later. */
-START_TEST(messages_of_old_views_change_nothing) {
-    propose_change();
-    letter *old[WAITING];
-    uint32_t to[WAITING];
-    int many = 0;
-    for (int i = 0; i < count; i++)
-        if (waiting[i].letter != NULL) {
-            to[many] = waiting[i].to;
-            old[many++] = letter_copy(&waiting[i].letter->message);
-        }
-    ck_assert_int_gt(many, 0);
-    train(1);
-    expect_view(1, 2, 4);
-    const uint64_t hash = sl_view_hash(sl_membership_newest(members[1]));
-    for (int i = 0; i < many; i++) {
-        deliver(to[i], old[i]);
-        free(old[i]);
-    }
-    lose_letters();
-    train(2);
-    for (uint32_t i = 0; i < 4; i++) {
-        ck_assert_uint_eq(sl_view_hash(sl_membership_newest(members[i])), hash);
-        expect_training(i);
-    }
-    expect_cuts(4, 1);
 }
 
 /* ---- who goes ---- */

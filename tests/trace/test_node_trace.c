@@ -1,6 +1,5 @@
 /* test_node_trace.c - the node as a protocol transcript; see node_transcript.h. */
 #include "node_transcript.h"
-#include "starling/experiment.h"
 
 static void forget(void) {
     turns = last_first = false;
@@ -71,30 +70,6 @@ START_TEST(who_has_everything_but_word_of_its_own_part_says_so) {
         ck_assert(!sl_node_awaits_sent(node));
         close_node();
     }
-}
-
-START_TEST(an_early_part_waits_for_its_round) {
-    begin_rounds(2);
-    for (uint32_t part = 0; part < 2; part++)
-        receive(0, 1, part, 0);
-    receive(0, 2, 0, 30); /* the neighbour is a round ahead */
-    expect_released(0);
-    receive(2, 1, 0, 0);
-    receive(2, 1, 1, 0);
-    gradient(0);
-    publish(0);
-    publish(1);
-    sent(0);
-    sent(1);
-    ck_assert(update.round_done && update.compute && update.round == 2);
-    expect_model(1, 1);
-    receive(2, 2, 0, 0);
-    gradient(0);
-    publish(0);
-    sent(0);
-    expect_released(2);
-    expect_model(10.0f + 1.0f / 3, 1);
-    ck_assert_uint_eq(sl_node_dropped(node), 0);
 }
 
 START_TEST(parts_may_come_before_start) {
@@ -238,75 +213,6 @@ START_TEST(a_lost_peer_and_a_passed_deadline_name_the_edge) {
     ck_assert_str_eq(error.text, "edge 2->1, round 1: part 0 of 2 has not come in time");
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_PEER_DOWN, .peer = 2}), SL_EPEER);
     ck_assert_str_eq(error.text, "edge 2->1, round 1: the neighbour is gone");
-}
-
-START_TEST(settings_that_make_no_sense_are_refused) {
-    sl_node_settings settings = {0};
-    sl_node *none = NULL;
-    ck_assert_int_eq(sl_node_open(&none, &settings, &error), SL_EINVAL);
-    ck_assert_ptr_null(none);
-}
-
-/* Node 1 sends both parts of `value` to the server. Its gradient buffer changes in between. */
-static void send_whole(float value, float meanwhile) {
-    for (uint32_t part = 0; part < 2; part++) {
-        sl_payload payload;
-        ck_assert_int_eq(sl_node_payload(node, part, &payload, &error), 0);
-        ck_assert_uint_eq(payload.bytes, PART * sizeof(float));
-        ck_assert_float_eq(((const float *)payload.data)[0], value);
-        for (int i = 0; i < D; i++)
-            sl_node_gradient_buffer(node)[i] = meanwhile;
-    }
-    sent(0);
-    sent(1);
-}
-
-static void receive_sum(uint64_t exchange, float value) {
-    for (uint32_t part = 0; part < 2; part++) {
-        float *v = vectors[next_vector++ % 16];
-        for (int i = 0; i < PART; i++)
-            v[i] = value;
-        ck_assert_int_eq(step((sl_event){.type = SL_EVENT_RECEIVED,
-                                         .peer = 0,
-                                         .exchange = exchange,
-                                         .step = 2, /* 0 would be compressed, 1 is whole */
-                                         .part = part,
-                                         .token = v,
-                                         .payload = {v, PART * sizeof(float)}}),
-                         0);
-    }
-}
-
-/* Warm-up exchanges after its gradient. Later the last gradient leaves beside the next one. */
-START_TEST(cd_sgd_sends_the_last_gradient_beside_the_next) {
-    open_algorithm(
-        &(sl_algorithm_config){
-            .name = "cd-sgd", .correction_period = 1, .warmup_rounds = 1, .threshold = 1},
-        0.5, 3);
-    start();
-    ck_assert(!update.publish);
-    gradient(4);
-    ck_assert(update.publish && !update.message.overlaps && update.message.step == 1);
-    send_whole(4, 4);
-    receive_sum(1, 6);
-    expect_model(2, 2); /* G_1 = 3 - 0.5 * 6 / 3 */
-    ck_assert(update.round_done && update.compute && update.round == 2 && !update.publish);
-    ck_assert_float_eq(sl_node_point(node)[0], 1); /* L_2 = G_0 - 0.5 * 4 */
-
-    gradient(1);
-    ck_assert(update.round_done && update.finished_round.frames_sent == 0);
-    expect_model(2, 2);
-    ck_assert_float_eq(sl_node_point(node)[0], 1.5f); /* L_3 = G_1 - 0.5 * 1 */
-    ck_assert(update.compute && update.round == 3);
-    ck_assert(update.publish && update.message.overlaps && update.message.exchange == 3);
-    send_whole(1, 100);
-    receive_sum(3, 9);
-    ck_assert(!update.round_done);
-    expect_model(2, 2);
-    gradient(100);
-    ck_assert(update.round_done && update.finished);
-    expect_model(0.5f, 0.5f); /* G_2 = 2 - 0.5 * 9 / 3 */
-    ck_assert_uint_eq(update.finished_round.payload_bytes_sent, D * sizeof(float));
 }
 
 static int receive_silent(uint32_t peer, uint64_t exchange, uint32_t part, size_t bytes) {
@@ -454,24 +360,6 @@ START_TEST(a_view_does_without_broken_edges) {
     }
 }
 
-/* Where all wait for all, an exchange that is cut is none, and none is under a broken edge. */
-START_TEST(an_exchange_of_all_never_took_place) {
-    static const sl_pair broken = {0, 2};
-    turns = true;
-    open_algorithm(&(sl_algorithm_config){.name = "local-sgd", .period = 1}, 1, 3);
-    sl_node_hold(node, 1);
-    start();
-    gradient(1);
-    ck_assert(update.publish);
-    cut();
-    ck_assert(update.round_done);
-    expect_model(2, 2);
-    view(2, &broken, 1);
-    gradient(1);
-    ck_assert(update.round_done && !update.publish);
-    expect_model(1, 1);
-}
-
 /* A ring of four: ranks 0 and 2 exchange nothing with each other. A new node begins with the view.
  */
 START_TEST(an_all_reduce_goes_on_without_an_edge_that_it_does_not_use) {
@@ -547,47 +435,6 @@ START_TEST(an_exchange_that_is_cut_beside_the_gradient_ends_with_it) {
     gradient(3);
     ck_assert(update.round_done && update.compute);
     expect_model(0, 2);
-}
-
-static uint32_t parts_among(uint32_t nodes, const char *algorithm, size_t *bytes) {
-    char text[256];
-    sl_experiment *e;
-    sl_plan own;
-    sl_node *n;
-    const sl_task task = {.dimension = 30000, .rounds = 2};
-    snprintf(text, sizeof text,
-             "{\"rounds\": 2, \"topology\": {\"nodes\": %u, \"family\": \"ring\"}, %s}", nodes,
-             algorithm);
-    ck_assert_msg(sl_experiment_parse(&e, text, "test", "/", NULL, 0, &error) == 0, "%s",
-                  error.text);
-    ck_assert_int_eq(sl_experiment_plan(&own, e, &task, &error), 0);
-    sl_node_settings settings = sl_experiment_node(e, &own, task.dimension, task.rounds);
-    settings.part_bytes = 4096;
-    settings.turns = true;
-    ck_assert_int_eq(sl_node_open(&n, &settings, &error), 0);
-    const uint32_t parts = sl_node_parts_max(n);
-    *bytes = sl_node_part_bytes_max(n);
-    sl_node_close(&n);
-    sl_experiment_close(&e);
-    return parts;
-}
-
-/* Who opens a node makes room for its parts once, and views may have fewer members. */
-START_TEST(parts_of_later_views_are_foreseen) {
-    static const char *const algorithms[] = {
-        "\"algorithm\": {\"name\": \"ef21\", \"server\": \"sharded\","
-        " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.5}}",
-        "\"algorithm\": {\"name\": \"all-reduce\"}",
-        "\"algorithm\": {\"name\": \"dgc\", \"all_reduce\": \"halving-doubling\","
-        " \"compressor\": {\"name\": \"top-k\", \"fraction\": 0.1}}",
-    };
-    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++) {
-        size_t bytes_of_few, bytes_of_many;
-        const uint32_t of_few = parts_among(2, algorithms[i], &bytes_of_few),
-                       of_many = parts_among(8, algorithms[i], &bytes_of_many);
-        ck_assert_uint_ge(of_many, of_few);
-        ck_assert_uint_ge(bytes_of_many, bytes_of_few);
-    }
 }
 
 int main(void) {

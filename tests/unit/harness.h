@@ -14,20 +14,6 @@
 
 int run_suite(Suite *suite);
 
-/* A case of tests; each runs between setup and teardown, in a process of its own. */
-#define ADD_TESTS_WITH(suite, name, setup, teardown, ...)                                          \
-    do {                                                                                           \
-        const TTest *added_[] = {__VA_ARGS__};                                                     \
-        TCase *test_case = tcase_create(name);                                                     \
-        tcase_set_timeout(test_case, 120);                                                         \
-        tcase_add_checked_fixture(test_case, setup, teardown);                                     \
-        for (size_t i_ = 0; i_ < sizeof added_ / sizeof *added_; i_++)                             \
-            tcase_add_test(test_case, added_[i_]);                                                 \
-        suite_add_tcase(suite, test_case);                                                         \
-    } while (0)
-
-#define ADD_TESTS(suite, name, ...) ADD_TESTS_WITH(suite, name, NULL, NULL, __VA_ARGS__)
-
 /* ---- what a test opens ---- */
 
 /* Closes the object behind the test, the last one first, unless it is closed before. Returns it. */

@@ -106,35 +106,6 @@ static void differ_in_topology(peer *p) {
     peer_say(p, &hello);
 }
 
-static void differ_in_optimizer(peer *p) {
-    greet_properly(p);
-    sl_hello hello = own_hello(false);
-    hello.sections[SL_SECTION_optimizer]++;
-    peer_say(p, &hello);
-}
-
-static void speak_before_agreeing(peer *p) {
-    greet_properly(p);
-    peer_send_value(p, 1, 0);
-}
-
-static void abort_before_agreeing(peer *p) {
-    greet_properly(p);
-    peer_send_frame(p, SL_FRAME_ABORT, 0, "lies", 4);
-}
-
-static void be_a_stranger(peer *p) {
-    peer_connect(p, sl_agent_port(agent), "starlinx", 1);
-    ck_assert(poll_until(p, &p->down, 0));
-    ck_assert(!p->established);
-}
-
-static void claim_another_rank(peer *p) {
-    peer_connect(p, sl_agent_port(agent), "starling", 7);
-    ck_assert(poll_until(p, &p->down, 0));
-    ck_assert(!p->established);
-}
-
 /* ---- who ends ---- */
 
 static void give_up(peer *p) {
@@ -212,7 +183,6 @@ static void say_that_too_much_came(peer *p) {
 
 static const char other_way[] = "refused: the way of payloads (transport.gpu_direct; \"off\" for "
                                 "all suits any pair) of agents 1 and 0 differs";
-static const char nobody[] = "agent 1 (127.0.0.1:9) did not come up within 3 s";
 
 /* The agent's vectors are on the host or on a GPU; or its task comes together with the others'. */
 typedef enum kind { HOST, GPU, MEETS } kind;
@@ -234,11 +204,6 @@ static const struct {
     {GPU, differ_in_way, SL_EPEER, other_way},
     {HOST, differ_in_topology, SL_EPEER,
      "edge 1->0, round 0: refused: the topology of agents 1 and 0 differs"},
-    {HOST, differ_in_optimizer, SL_EPEER, "the optimizer of agents 1 and 0 differs"},
-    {HOST, speak_before_agreeing, SL_EPEER, nobody},
-    {HOST, abort_before_agreeing, SL_EPEER, nobody},
-    {HOST, be_a_stranger, SL_EPEER, nobody},
-    {HOST, claim_another_rank, SL_EPEER, nobody},
     {HOST, give_up, SL_EPEER,
      "edge 1->0, round 1: agent 1 ended: edge 5->6, round 9: agent 5 is gone"},
     {HOST, hang_up, SL_EPEER, "edge 1->0, round 1: agent 1 is gone"},

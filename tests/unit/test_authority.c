@@ -145,22 +145,6 @@ START_TEST(who_is_revoked_is_out) {
     close_ca(&other);
 }
 
-/* It has been read in time. Nobody else is shut out, and who is on it stays out. */
-START_TEST(a_list_that_has_ended_since_holds_on) {
-    ca root = make_ca("ED25519", "root", NULL, DAY_S);
-    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
-    sl_credentials *c = keep(make_member(&root, "starling rank 3", 7));
-    X509_CRL *list = make_list(&root, 7, -1);
-    trust(checker, root.certificate, NULL, NULL);
-    ck_assert_int_eq(X509_STORE_add_crl(checker->authority->store, list), 1);
-    X509_STORE_set_flags(checker->authority->store, X509_V_FLAG_CRL_CHECK);
-    judge(c, checker, NULL, "is revoked (security.revoked)");
-    wear(c, certify(&root, c->key, "starling rank 3", 9, -DAY_S, DAY_S, false));
-    judge(c, checker, NULL, NULL);
-    X509_CRL_free(list);
-    close_ca(&root);
-}
-
 /* Nothing of a certificate that a CA has signed can be altered, nor anything be left out or added.
  */
 START_TEST(an_altered_certificate_proves_nothing) {

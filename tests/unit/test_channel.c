@@ -241,15 +241,3 @@ START_TEST(a_certificate_is_of_one_rank) {
     check_strangers_roster(make_roster(credentials[0], credentials[1])); /* as rank 0's */
     sl_credentials_close(&foreign);
 }
-
-START_TEST(an_expired_certificate_proves_nothing) {
-    sl_credentials *c = credentials[0];
-    X509_gmtime_adj(X509_getm_notAfter(c->certificate), -1);
-    ck_assert_int_gt(X509_sign(c->certificate, c->key, NULL), 0);
-    ck_assert(sl_fingerprint_find(c->certificate, c->fingerprint));
-    ck_assert_int_eq(SSL_CTX_use_certificate(c->tls, c->certificate), 1);
-    sl_roster_close(&roster);
-    roster = make_roster(credentials[1], credentials[0]);
-    open_as(&passage, true);
-    ck_assert(!meet(&p));
-}

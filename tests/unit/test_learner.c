@@ -60,10 +60,8 @@ static const struct {
 START_LOOP_TEST(bad_quadratic_files_are_explained,
                 sizeof bad_quadratics / sizeof bad_quadratics[0]) {
     sl_quadratic q;
-    ck_assert_int_eq(parse_quadratic(&q, bad_quadratics[_i].json, bad_quadratics[_i].nodes),
-                     SL_EFILE);
-    ck_assert_msg(strstr(error.text, bad_quadratics[_i].said) != NULL, "\"%s\" should say \"%s\"",
-                  error.text, bad_quadratics[_i].said);
+    EXPECT_ERROR(parse_quadratic(&q, bad_quadratics[_i].json, bad_quadratics[_i].nodes), SL_EFILE,
+                 bad_quadratics[_i].said);
     ck_assert_ptr_nonnull(strstr(error.text, "q.json"));
 }
 
@@ -175,8 +173,7 @@ START_TEST(a_quadratic_learner_starts_where_its_file_says) {
 
 static void expect_refusal(const sl_learner_settings *e, int code, const char *said) {
     sl_learner *learner = NULL;
-    ck_assert_int_eq(sl_learner_open(&learner, e, &error), code);
-    ck_assert_msg(strstr(error.text, said) != NULL, "\"%s\" should say \"%s\"", error.text, said);
+    EXPECT_ERROR(sl_learner_open(&learner, e, &error), code, said);
 }
 
 START_TEST(impossible_experiments_are_refused) {

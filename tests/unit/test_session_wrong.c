@@ -123,21 +123,6 @@ START_TEST(join_refuses_values_that_cannot_be) {
     expect(sl_session_join(NULL, ring, D, &options, &error), "join");
 }
 
-static int one_number(void *context, const sl_session_options *o, sl_error *e) {
-    sl_session *s;
-    float x = (float)o->rank, average;
-    double distance;
-    int result = peer_start(&s, ring, 1, &x, o, e);
-    THEN(result, sl_session_mix(s, &x, e));
-    THEN(result, sl_session_average(s, &x, &average, &distance, e));
-    ck_assert(result != 0 || average == 1.5f);
-    return end_session(s, result, e);
-}
-
-START_TEST(one_number_is_a_model) {
-    run_both(ring, N, one_number, NULL);
-}
-
 START_TEST(status_wants_the_size_of_its_report) {
     sl_session *s;
     sl_session_report report = {.size = 0};

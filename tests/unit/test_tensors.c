@@ -71,9 +71,8 @@ static int load_header(const char *text, size_t claimed, size_t data_bytes) {
 }
 
 static void refuse(const char *text, const char *why) {
-    ck_assert_int_eq(load_header(text, strlen(text), 44), SL_EFILE);
+    EXPECT_ERROR(load_header(text, strlen(text), 44), SL_EFILE, why);
     ck_assert_msg(strncmp(error.text, path, strlen(path)) == 0, "%s", error.text);
-    ck_assert_msg(strstr(error.text, why) != NULL, "%s", error.text);
 }
 
 START_TEST(a_header_in_any_order_is_read) {
