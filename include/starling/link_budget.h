@@ -42,7 +42,9 @@ typedef struct sl_budget {
 typedef struct sl_budget_edge {
     uint32_t i, j, step; /* i < j; steps count from 0 */
     sl_link link;
-    double ms; /* for its message, without latency */
+    double ms;       /* for its message, without latency */
+    double share;    /* that is of all steps' times */
+    double round_ms; /* the budget, with latencies */
 } sl_budget_edge;
 
 /* Tells each edge of a topology that is no schedule, in the order of i and j. compressor: as it is

@@ -101,7 +101,8 @@ typedef struct sharing {
     double *bandwidths; /* (edges) */
     size_t edges;
     uint32_t steps;
-    double left, share; /* ms without latencies; sum_s 1/sqrt(b_s) */
+    double latencies, left; /* ms; what is left of the budget without them */
+    double share;           /* sum_s 1/sqrt(b_s) */
     void (*each)(void *context, const sl_budget_edge *edge);
     void *context;
 } sharing;
@@ -124,12 +125,14 @@ static void note_edge(void *context, const sl_coloured_edge *e) {
 
 static void tell_edge(void *context, const sl_coloured_edge *e) {
     const sharing *t = context;
-    const double of_step = 1 / sqrt(t->slowest[e->colour].bandwidth_mbit);
+    const double share = 1 / sqrt(t->slowest[e->colour].bandwidth_mbit) / t->share;
     t->each(t->context, &(sl_budget_edge){.i = e->i,
                                           .j = e->j,
                                           .step = e->colour,
                                           .link = known_link(t, e),
-                                          .ms = t->left * of_step / t->share});
+                                          .ms = t->left * share,
+                                          .share = share,
+                                          .round_ms = t->latencies + t->left});
 }
 
 static int by_size(const void *x, const void *y) {
@@ -138,16 +141,15 @@ static int by_size(const void *x, const void *y) {
 }
 
 static void share_out(sharing *t, const sl_compressor_config *compressor, size_t dimension) {
-    double latencies = 0;
     for (uint32_t c = 0; c < t->steps; c++) {
-        latencies += t->slowest[c].latency_ms;
+        t->latencies += t->slowest[c].latency_ms;
         t->share += 1 / sqrt(t->slowest[c].bandwidth_mbit);
     }
     qsort(t->bandwidths, t->edges, sizeof *t->bandwidths, by_size);
     t->left = isnan(t->budget->round_ms) && t->edges > 0
                   ? t->steps * sl_budget_message_ms(
                                    compressor, (sl_link){t->bandwidths[t->edges / 2], 0}, dimension)
-                  : t->budget->round_ms - latencies;
+                  : t->budget->round_ms - t->latencies;
 }
 
 static size_t count_edges(const sl_topology *topology, size_t *degree) {
@@ -267,13 +269,13 @@ int sl_budget_check(const sl_budget *budget, const sl_compressor_config *c,
     return 0;
 }
 
-/* The edge that lacks most, in shares of its time. */
+/* The edge whose least message asks for the longest round. */
 typedef struct lack {
     const sl_budget *budget;
     const sl_compressor_config *compressor;
     size_t dimension;
     sl_budget_edge edge;
-    double takes, times; /* ms; of what it has */
+    double takes, needs; /* ms: it, and the round */
 } lack;
 
 static void note_lack(void *context, const sl_budget_edge *e) {
@@ -281,24 +283,26 @@ static void note_lack(void *context, const sl_budget_edge *e) {
     const sl_compressor_config c =
         set_to(l->compressor, least(l->budget, l->compressor, l->dimension));
     const double takes = sl_budget_message_ms(&c, e->link, l->dimension),
-                 times = e->ms > 0 ? takes / e->ms : INFINITY;
-    if (times > l->times) {
+                 needs = e->round_ms + (takes - e->ms) / e->share;
+    if (takes > e->ms && needs > l->needs) {
         l->edge = *e;
         l->takes = takes;
-        l->times = times;
+        l->needs = needs;
     }
 }
 
+static const double rounding = 1.001; /* of what is said to be enough */
+
 int sl_budget_check_times(const sl_budget *budget, const sl_compressor_config *c,
                           const sl_topology *topology, size_t dimension, sl_error *error) {
-    lack l = {.budget = budget, .compressor = c, .dimension = dimension, .times = 1};
+    lack l = {.budget = budget, .compressor = c, .dimension = dimension};
     const int result = sl_budget_edges(budget, c, topology, dimension, note_lack, &l, error);
-    if (result != 0 || l.times <= 1)
+    if (result != 0 || l.needs == 0)
         return result;
     return sl_fail(error, SL_EINVAL,
                    "algorithm.budget.round_ms: leaves the link of nodes %u and %u, %g Mbit/s, %.4g "
-                   "ms, but the least message, %s, takes it %.4g ms; allow more%s",
+                   "ms, but the least message, %s, takes it %.4g ms; allow %.4g ms%s",
                    l.edge.i, l.edge.j, l.edge.link.bandwidth_mbit, fmax(l.edge.ms, 0),
                    counts_entries(c) ? "of algorithm.budget.fraction_min" : "of 1 level or bit",
-                   l.takes, counts_entries(c) ? ", or lower fraction_min" : "");
+                   l.takes, rounding * l.needs, counts_entries(c) ? ", or lower fraction_min" : "");
 }
