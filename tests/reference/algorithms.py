@@ -404,6 +404,7 @@ class ChocoByLink(Algorithm):
 
     def start(self):
         self.hat = np.zeros((self.n, self.n, self.d))  # what [j] knows of [i]
+        self.dense = False  # true: the next exchange is of models
 
     def bits(self, k):
         return self.header + min(k * (32 + math.ceil(math.log2(self.d))), self.d + 32 * k)
@@ -454,11 +455,13 @@ class ChocoByLink(Algorithm):
         for (i, j), k in self.entries(w).items():
             compress = self.watch(top_k(k))
             for a, b in ((i, j), (j, i)):
-                self.hat[a, b] += compress((half[a] - self.hat[a, b])[None])[0]
+                news = (half[a] - self.hat[a, b])[None]
+                self.hat[a, b] += (news if self.dense else compress(news))[0]
             step = self.get("consensus_step") or min(1, k / self.d / mixed)
             pull = step * w[i, j] * (self.hat[j, i] - self.hat[i, j])
             self.x[i] += pull
             self.x[j] -= pull
+        self.dense = False
 
 
 class DeepSqueeze(Algorithm):
