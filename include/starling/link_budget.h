@@ -6,7 +6,8 @@
  *
  *   t_c = T / sqrt(b_c) / sum_s 1/sqrt(b_s),   b_c the bandwidth of the slowest of its links,
  *
- * which makes sum_c 1/(t_c b_c) least: for as many rounds an entry waits over those links. Edge e
+ * or what the whole vector takes, if that is less, and the others share the rest. That makes
+ * sum_c 1/(t_c b_c) least: for as many rounds an entry waits over those links. Edge e
  * of the step sends what its own link carries in t_c: the most entries (of a compressor with a
  * fraction), levels or bits whose message is not longer, nor longer than the vector itself; and at
  * least fraction_min of the entries, or 1 level or bit.

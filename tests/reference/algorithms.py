@@ -433,15 +433,19 @@ class ChocoByLink(Algorithm):
             left = len(steps) * self.bits(usual) / speeds[len(speeds) // 2]
         else:
             left -= sum(max(t for step, _, t in links.values() if step == s) for s in steps)
-        share = sum(b**-0.5 for b in slowest.values())
         least = max(1, math.ceil(budget.get("fraction_min", 0.001) * self.d))
+        whole = 32 * self.d + self.header
+        most, low, high = max(whole, self.bits(least)), 0.0, 1e12
+        for _ in range(200):  # by halves: t_c = min(times b_c^-1/2, what the whole vector takes)
+            times = (low + high) / 2
+            given = {s: min(times * b**-0.5, most / b) for s, b in slowest.items()}
+            low, high = (times, high) if sum(given.values()) < left else (low, times)
         return {
             edge: max(
                 k
                 for k in range(least, self.d + 1)
                 if k == least
-                or self.bits(k) <= min(left * slowest[step] ** -0.5 / share * speed,
-                                       32 * self.d + self.header)
+                or self.bits(k) <= min(given[step] * speed, whole)
             )
             for edge, (step, speed, _) in links.items()
         }

@@ -98,11 +98,12 @@ typedef struct sharing {
     const sl_budget *budget;
     double unknown;     /* bandwidth of a pair that has none */
     sl_link *slowest;   /* (steps) the least bandwidth, and the largest latency */
+    double *ms;         /* (steps) what each has, without latency; NaN: a share of `left` */
     double *bandwidths; /* (edges) */
     size_t edges;
     uint32_t steps;
-    double latencies, left; /* ms; what is left of the budget without them */
-    double share;           /* sum_s 1/sqrt(b_s) */
+    double latencies, budget_ms; /* of all steps; with them */
+    double left, share;          /* ms for the steps that share; their sum of 1/sqrt(b_s) */
     void (*each)(void *context, const sl_budget_edge *edge);
     void *context;
 } sharing;
@@ -123,16 +124,21 @@ static void note_edge(void *context, const sl_coloured_edge *e) {
     t->bandwidths[t->edges++] = link.bandwidth_mbit;
 }
 
+static double share_of(const sharing *t, uint32_t step) {
+    return 1 / sqrt(t->slowest[step].bandwidth_mbit) / t->share;
+}
+
 static void tell_edge(void *context, const sl_coloured_edge *e) {
     const sharing *t = context;
-    const double share = 1 / sqrt(t->slowest[e->colour].bandwidth_mbit) / t->share;
+    const uint32_t c = e->colour;
+    const double share = share_of(t, c);
     t->each(t->context, &(sl_budget_edge){.i = e->i,
                                           .j = e->j,
                                           .step = e->colour,
                                           .link = known_link(t, e),
-                                          .ms = t->left * share,
+                                          .ms = isnan(t->ms[c]) ? t->left * share : t->ms[c],
                                           .share = share,
-                                          .round_ms = t->latencies + t->left});
+                                          .round_ms = t->budget_ms});
 }
 
 static int by_size(const void *x, const void *y) {
@@ -140,16 +146,46 @@ static int by_size(const void *x, const void *y) {
     return a < b ? -1 : a > b;
 }
 
-static void share_out(sharing *t, const sl_compressor_config *compressor, size_t dimension) {
+static void take_budget(sharing *t, const sl_compressor_config *compressor, size_t dimension) {
     for (uint32_t c = 0; c < t->steps; c++) {
         t->latencies += t->slowest[c].latency_ms;
-        t->share += 1 / sqrt(t->slowest[c].bandwidth_mbit);
+        t->ms[c] = NAN;
     }
     qsort(t->bandwidths, t->edges, sizeof *t->bandwidths, by_size);
     t->left = isnan(t->budget->round_ms) && t->edges > 0
                   ? t->steps * sl_budget_message_ms(
                                    compressor, (sl_link){t->bandwidths[t->edges / 2], 0}, dimension)
                   : t->budget->round_ms - t->latencies;
+    t->budget_ms = t->latencies + t->left;
+}
+
+/* Of whole vectors; or of what must be sent, if that is longer. */
+static double most_ms(const sharing *t, uint32_t step, const sl_compressor_config *c,
+                      size_t dimension) {
+    static const sl_compressor_config whole = {.kind = SL_COMPRESSOR_IDENTITY};
+    const sl_compressor_config must = set_to(c, least(t->budget, c, dimension));
+    return fmax(sl_budget_message_ms(&whole, t->slowest[step], dimension),
+                sl_budget_message_ms(&must, t->slowest[step], dimension));
+}
+
+/* Who has time for that needs no more. */
+static void share_out(sharing *t, const sl_compressor_config *compressor, size_t dimension) {
+    bool any;
+    do {
+        any = false;
+        t->share = 0;
+        for (uint32_t c = 0; c < t->steps; c++)
+            t->share += isnan(t->ms[c]) ? 1 / sqrt(t->slowest[c].bandwidth_mbit) : 0;
+        const double left = t->left;
+        for (uint32_t c = 0; c < t->steps; c++) {
+            const double most = most_ms(t, c, compressor, dimension);
+            if (!isnan(t->ms[c]) || left * share_of(t, c) <= most)
+                continue;
+            t->ms[c] = most;
+            t->left -= most;
+            any = true;
+        }
+    } while (any);
 }
 
 static size_t count_edges(const sl_topology *topology, size_t *degree) {
@@ -171,17 +207,20 @@ int sl_budget_edges(const sl_budget *budget, const sl_compressor_config *compres
     sharing t = {.budget = budget,
                  .unknown = slowest_given(budget),
                  .slowest = calloc(2 * degree + 1, sizeof *t.slowest),
+                 .ms = calloc(2 * degree + 1, sizeof *t.ms),
                  .bandwidths = calloc(edges + 1, sizeof *t.bandwidths),
                  .each = each,
                  .context = context};
-    int result = t.slowest != NULL && t.bandwidths != NULL
+    int result = t.slowest != NULL && t.ms != NULL && t.bandwidths != NULL
                      ? sl_edge_colours_each(&t.steps, topology, note_edge, &t, error)
                      : sl_fail(error, SL_ENOMEM, "out of memory for the links of %zu edges", edges);
     if (result == 0) {
+        take_budget(&t, compressor, dimension);
         share_out(&t, compressor, dimension);
         result = sl_edge_colours_each(&t.steps, topology, tell_edge, &t, error);
     }
     free(t.slowest);
+    free(t.ms);
     free(t.bandwidths);
     return result;
 }
