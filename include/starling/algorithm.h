@@ -222,13 +222,12 @@ typedef struct sl_state {
     float *g;          /* gradient of this round */
     float *m;          /* momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
-    float **replicas; /* (replica_count) of in-neighbours: their sum, or one each, in the order of
-                         `in`; or what came of them */
-    float *received;  /* (slots, received_length), of which the replicas are parts */
-    uint32_t slots;   /* neighbours */
-    uint32_t slot;    /* SL_ROUTE_TREE, _EDGES: the one that the step meets, among them */
-    uint32_t heard;   /* SL_ROUTE_TREE: nodes of whom word has come, this one included */
-    double *numbers;  /* (in-neighbours + 1) working memory, 0 at first */
+    float **replicas;    /* (replica_count) their sum, or one each, by `in`; or what came */
+    float *received;     /* (slots, received_length), of which the replicas are parts */
+    uint32_t slots;      /* neighbours */
+    uint32_t slot;       /* SL_ROUTE_TREE, _EDGES: the one that the step meets, among them */
+    uint32_t heard;      /* SL_ROUTE_TREE: nodes of whom word has come, this one included */
+    double *numbers;     /* (in-neighbours + 1) working memory, 0 at first */
     double *own_numbers; /* (sl_algorithm.own_numbers) kept from round to round, 0 at first */
     size_t replica_count, dimension;
     float *scratch;           /* (block) */

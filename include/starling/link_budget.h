@@ -40,6 +40,10 @@ typedef struct sl_budget {
                                   */
 } sl_budget;
 
+/* Does the configuration's form go by its budget? */
+struct sl_algorithm_config;
+SL_API bool sl_algorithm_has_budget(const struct sl_algorithm_config *config);
+
 typedef struct sl_budget_edge {
     uint32_t i, j, step; /* i < j; steps count from 0 */
     sl_link link;

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "node/edge_compressors.h"
+
 /* Has it a form? */
 static bool is_formed(const sl_route *r) {
     return sl_algorithm_reduces(r->algorithm) || r->algorithm->route == SL_ROUTE_MERGE;
@@ -210,18 +212,6 @@ static sl_exchange_step with_all(const sl_route *r) {
                               .self_weight = 1};
 }
 
-static bool is_like(const sl_compressor_config *a, const sl_compressor_config *b) {
-    return a->kind == b->kind && a->k == b->k && a->levels == b->levels && a->bits == b->bits;
-}
-
-/* Equal links have one. */
-static const sl_compressor_config *compressor_of(const sl_route *r, uint32_t colour) {
-    const sl_compressor_config *first = r->of_edge;
-    while (first != NULL && !is_like(first, &r->of_edge[colour]))
-        first++;
-    return first;
-}
-
 static sl_exchange_step over_edge(const sl_route *r, uint64_t exchange, uint32_t colour) {
     const size_t slot = (exchange - 1) % sl_route_period(r), at = slot * (r->colours + 1u) + colour;
     const uint32_t *peer = &r->meets[at];
@@ -231,7 +221,7 @@ static sl_exchange_step over_edge(const sl_route *r, uint64_t exchange, uint32_t
                               .out = row,
                               .published = range,
                               .coming = range,
-                              .compressor = compressor_of(r, colour)};
+                              .compressor = sl_edge_compressor(r, colour)};
 }
 
 static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
@@ -362,24 +352,6 @@ static int list_peers(sl_route *r, sl_error *error) {
     return 0;
 }
 
-static void note_compressor(void *context, const sl_budget_edge *e) {
-    const sl_route *r = context;
-    const sl_algorithm_config *c = r->config;
-    if (e->i == r->rank || e->j == r->rank)
-        r->of_edge[e->step] =
-            sl_budget_compressor(&c->budget, &c->compressor, e, r->shapes.dimension);
-}
-
-/* What each edge's link carries. */
-static int list_compressors(sl_route *r, sl_error *error) {
-    r->of_edge = calloc(r->colours + 1u, sizeof *r->of_edge);
-    if (r->of_edge == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u links", r->rank,
-                       r->colours);
-    return sl_budget_edges(&r->config->budget, &r->config->compressor, r->topology,
-                           r->shapes.dimension, note_compressor, r, error);
-}
-
 /* The tree, as this node sees it. */
 static int list_meetings(sl_route *r, const sl_algorithm_config *config, sl_error *error) {
     sl_relay_tree tree;
@@ -436,8 +408,8 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
         result = sl_edge_colours(&r->colours, &r->meets, topology, rank, error);
     if (result == 0 && meets(r))
         result = list_peers(r, error);
-    if (result == 0 && sl_algorithm_reads(algorithm, SL_COMPRESSOR_IDENTITY, "budget.round_ms"))
-        result = list_compressors(r, error);
+    if (result == 0 && sl_algorithm_has_budget(config))
+        result = sl_edge_compressors_open(r, error);
     return result;
 }
 

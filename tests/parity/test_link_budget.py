@@ -36,7 +36,8 @@ def ms_to_agree(result, rounds=ROUNDS):
     """Virtual milliseconds until NEAR, gradients aside."""
     far = distance(START)
     round_ms = 1e3 * result.seconds / rounds - GRADIENT_MS
-    return next((r * round_ms for r, x in result.models.items() if distance(x) < NEAR * far), np.inf)
+    near = (r * round_ms for r, x in result.models.items() if distance(x) < NEAR * far)
+    return next(near, np.inf)
 
 
 def kept_in(size):

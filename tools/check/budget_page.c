@@ -10,8 +10,7 @@ enum { EDGE_BYTES = 160 };
 
 bool budget_extent(sl_budget_extent *out, const trial *t) {
     const sl_algorithm_config *c = &t->plan.config;
-    const sl_algorithm *a = sl_algorithm_of(c, NULL);
-    return a != NULL && sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "budget.round_ms") &&
+    return sl_algorithm_has_budget(c) &&
            sl_budget_measure(out, &c->budget, &c->compressor, t->experiment->topology,
                              t->task.dimension, NULL) == 0;
 }

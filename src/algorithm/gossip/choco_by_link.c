@@ -99,9 +99,8 @@ static const sl_key keys[] = {
     {SL_ROW_CONSENSUS_STEP, .help = "step size of the mixing, 0 = derived from the compressor"},
     {SL_OWN(budget.round_ms), .is_later = true, .type = SL_KEY_PARAMETER, SL_KEY_BETWEEN(0, 1e9),
      .choices = budgets, .fallback = "0",
-     .help = "milliseconds that a round's messages may take over the links of network.*, each edge "
-             "sends as much as its link carries; median = as the compressor is configured over "
-             "the median link; 0 = each sends the same"},
+     .help = "milliseconds for a round's messages: each edge sends what its link of network.* "
+             "carries; median = what the compressor takes over the median link; 0 = no budget"},
     {SL_OWN_REAL(budget.fraction_min, 1e-9, 1), .is_later = true, .fallback = "0.001",
      .help = "least fraction of the entries that an edge sends"},
     SL_KEYS_END,

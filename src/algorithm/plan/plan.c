@@ -112,24 +112,11 @@ static double mixed_share(const sl_topology *topology) {
     return largest;
 }
 
-static double usual_delta(const sl_quality *quality) {
-    return quality->usual_delta > 0 ? quality->usual_delta : quality->delta;
-}
-
-/* With m the share of a model that mixing moves, a coordinate that is sent every 1/delta rounds
- * drifts by gamma m in each, and is stable while gamma m < 2 delta / (2 - delta) if it is chosen at
- * random, 2 delta if the largest are. Half of that; docs/algorithms.md has the measurements. */
-double sl_stable_consensus_step(const sl_quality *quality, double mixed) {
-    double delta = usual_delta(quality),
-           kept = quality->takes_largest ? delta : delta / (2 - delta);
-    return kept < mixed ? kept / mixed : 1;
-}
-
 /* DeepSqueeze is stable up to the same step, but what has not been sent yet leaves a consensus
  * floor proportional to it. */
 static double stable_eta(const sl_plan *plan) {
     return sl_stable_consensus_step(&plan->quality, plan->mixed) /
-           (1 + 6 * (1 - usual_delta(&plan->quality)));
+           (1 + 6 * (1 - sl_usual_delta(&plan->quality)));
 }
 
 static void derive_step(const sl_algorithm *a, sl_plan *plan, const sl_topology *topology) {
