@@ -118,11 +118,6 @@ double sl_algorithm_lazy_below(const sl_algorithm_config *config, double momentu
     return a != NULL && a->lazy_below != NULL ? a->lazy_below(config, momentum) : -INFINITY;
 }
 
-bool sl_algorithm_has_budget(const sl_algorithm_config *config) {
-    const sl_algorithm *a = sl_algorithm_of(config, NULL);
-    return a != NULL && sl_reads(a, "budget.round_ms");
-}
-
 bool sl_algorithm_reduces(const sl_algorithm *a) {
     return a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_BOTH;
 }
