@@ -2,8 +2,9 @@
  * fast one more is sent than over a slow one, so that a round's messages take
  * algorithm.budget.round_ms (starling/link_budget.h). A rule of our own.
  *
- *   x_i <- x_i - gamma mom(g_i);  q_ij = C_e(x_i - xhat_ij), sent to j over edge e;  xhat_ij +=
- * q_ij x_i <- x_i + sum_j gamma_e W_ij (xhat_ji - xhat_ij)
+ *   x_i <- x_i - gamma mom(g_i)
+ *   q_ij = C_e(x_i - xhat_ij), sent to j over edge e;  xhat_ij += q_ij
+ *   x_i <- x_i + sum_j gamma_e W_ij (xhat_ji - xhat_ij)
  *
  * A neighbour gets messages of its own, so each edge has replicas of its own: xhat_ij is what j
  * knows of i. What an edge adds at one end it takes from the other: with a symmetric W the mean
