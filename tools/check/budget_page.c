@@ -48,7 +48,7 @@ void page_say_budget(page *p, const trial *t) {
     const sl_algorithm_config *c = &t->plan.config;
     sl_budget_extent x;
     char text[EDGE_BYTES];
-    if (!budget_extent(&x, t))
+    if (!budget_extent(&x, t) || x.steps == 0)
         return;
     name_edge(t, &x.least, &x.of_least, text);
     page_say(p, "shortest message", "%s", text);

@@ -120,8 +120,8 @@ static double stable_eta(const sl_plan *plan) {
 }
 
 static void derive_step(const sl_algorithm *a, sl_plan *plan, const sl_topology *topology) {
-    plan->mixed =
-        a->step_rule != SL_STEP_NONE || a->route == SL_ROUTE_EDGES ? mixed_share(topology) : 0;
+    const bool mixes = a->step_rule == SL_STEP_CONSENSUS || a->step_rule == SL_STEP_ETA;
+    plan->mixed = mixes || a->route == SL_ROUTE_EDGES ? mixed_share(topology) : 0;
     if (a->step_rule == SL_STEP_NONE)
         return;
     if (a->step_rule == SL_STEP_ALPHA) {
