@@ -15,6 +15,7 @@
 #include "starling/api.h"
 #include "starling/compressor.h"
 #include "starling/key.h"
+#include "starling/link_budget.h"
 #include "starling/optimizer.h"
 #include "starling/topology.h"
 #include "starling/types.h"
@@ -195,7 +196,8 @@ typedef struct sl_algorithm_config {
     sl_pairing pairing;
     sl_initiators initiators;
     sl_average_when average;
-    uint32_t batch; /* with local_epochs, samples of a gradient: sl_experiment_plan sets it */
+    sl_budget budget; /* choco-sgd; its links an experiment sets */
+    uint32_t batch;   /* with local_epochs, samples of a gradient: sl_experiment_plan sets it */
     /* Whose forms the name is of; NULL: Starling's own. Borrowed. */
     const struct sl_algorithm_library *library;
 } sl_algorithm_config;
@@ -220,13 +222,12 @@ typedef struct sl_state {
     float *g;          /* gradient of this round */
     float *m;          /* momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
-    float **replicas; /* (replica_count) of in-neighbours: their sum, or one each, in the order of
-                         `in`; or what came of them */
-    float *received;  /* (slots, received_length), of which the replicas are parts */
-    uint32_t slots;   /* neighbours */
-    uint32_t slot;    /* SL_ROUTE_TREE, _EDGES: the one that the step meets, among them */
-    uint32_t heard;   /* SL_ROUTE_TREE: nodes of whom word has come, this one included */
-    double *numbers;  /* (in-neighbours + 1) working memory, 0 at first */
+    float **replicas;    /* (replica_count) their sum, or one each, by `in`; or what came */
+    float *received;     /* (slots, received_length), of which the replicas are parts */
+    uint32_t slots;      /* neighbours */
+    uint32_t slot;       /* SL_ROUTE_TREE, _EDGES: the one that the step meets, among them */
+    uint32_t heard;      /* SL_ROUTE_TREE: nodes of whom word has come, this one included */
+    double *numbers;     /* (in-neighbours + 1) working memory, 0 at first */
     double *own_numbers; /* (sl_algorithm.own_numbers) kept from round to round, 0 at first */
     size_t replica_count, dimension;
     float *scratch;           /* (block) */
@@ -234,18 +235,18 @@ typedef struct sl_state {
     sl_sgd sgd;               /* this round's */
     sl_sgd last_sgd;          /* the last round's */
     float step_size;          /* consensus_step or eta in use */
+    double mixed;             /* sl_plan.mixed */
     sl_row in;                /* in-neighbours of the current or last step, and their W_ij */
     float self_weight;        /* W_ii there */
     uint64_t round, exchange; /* from 1; exchange: the one under way, or the last */
     uint32_t period;          /* slots of the topology */
-    const sl_compressor_config *compressor;       /* of that exchange */
+    const sl_compressor_config *compressor;       /* of that exchange, or step */
     uint64_t first_exchange;                      /* of the view; 1 of the first one */
     double push_sum_weight, next_push_sum_weight; /* w_i */
     uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
-    bool is_finite; /* false: a sum of plain vectors overflowed, or a received number was not finite
-                     */
-    bool silent;    /* `speaks` has last said no */
-    bool alone;     /* the exchange was cut: there is nobody to mix with, until a view */
+    bool is_finite;    /* false: a plain vector's sum overflowed, or a number came that is none */
+    bool silent;       /* `speaks` has last said no */
+    bool alone;        /* the exchange was cut: there is nobody to mix with, until a view */
 } sl_state;
 
 /* One part of one node's message. */
@@ -286,8 +287,7 @@ typedef struct sl_stage {
     bool sparse;   /* nor these, but what is 0 is not sent: sums of compressed vectors */
     bool restates; /* of the first exchange of later views: see restate.c */
     bool reduces;  /* SL_ROUTE_BOTH: by a form of all-reduce; the other stages go along edges */
-    bool
-        gather; /* centralized routes: the second half, from the servers of the sums to all nodes */
+    bool gather;   /* centralized routes: the second half, from servers of sums to all nodes */
     bool in_place; /* combine overwrites the published vector, so a part waits until it has been
                       sent */
     bool alone;    /* the message goes to nobody: only `own` gets it */
@@ -392,8 +392,7 @@ typedef struct sl_async_rule {
      * (ranks): commits of each; UINT64_MAX: it takes no part. in_turn: they commit by rank. */
     bool (*may_begin)(const sl_state *s, const uint64_t *clocks, uint32_t ranks, uint32_t rank);
     bool in_turn;
-    /* Of `nodes` that have gradients left: so many commits, the first ones, are applied together.
-     */
+    /* Of `nodes` with gradients left: so many commits, the first ones, are applied together. */
     uint32_t (*together)(const sl_algorithm_config *config, uint32_t nodes);
     /* For what a node waits, and how old what it takes can be: words. */
     void (*waits_for)(const sl_algorithm_config *config, char *out, size_t bytes);
@@ -572,6 +571,7 @@ typedef struct sl_plan {
     bool phase_is_epoch; /* each lasts a pass over the data; else one exchange */
     double step_size;    /* consensus_step or eta in use; 0 where there is none */
     bool step_size_derived;
+    double mixed; /* the largest share of a model that a mixing moves, max 1 - W_ii */
     char warning[SL_PLAN_TEXT_MAX]; /* empty: nothing to warn of */
 } sl_plan;
 

@@ -20,6 +20,7 @@
 #include "starling/keys.h"
 #include "starling/launch.h"
 #include "starling/learner.h"
+#include "starling/link_budget.h"
 #include "starling/links.h"
 #include "starling/model.h"
 #include "starling/monitor.h"

@@ -43,6 +43,12 @@ static inline void sl_default_period(sl_algorithm_config *c, uint64_t usual) {
         c->period = usual;
 }
 
+/* The contraction of typical vectors. */
+double sl_usual_delta(const sl_quality *quality);
+/* The largest consensus step that is stable with such a compressor where mixing moves this share of
+ * a model, by half. */
+double sl_stable_consensus_step(const sl_quality *quality, double mixed);
+
 /* Adam's step of an algorithm that has its own moments, the `count`-th; INFINITY: no bias is
  * removed. */
 sl_adam sl_adam_of(const sl_state *s, double count);

@@ -65,3 +65,16 @@ void sl_reset_buffers(sl_state *s, size_t from, size_t count) {
     if (s->config->buffers == SL_BUFFERS_RESET)
         s->vec->fill(s->m + from, 0, count);
 }
+
+double sl_usual_delta(const sl_quality *quality) {
+    return quality->usual_delta > 0 ? quality->usual_delta : quality->delta;
+}
+
+/* With m the share of a model that mixing moves, a coordinate that is sent every 1/delta rounds
+ * drifts by gamma m in each, and is stable while gamma m < 2 delta / (2 - delta) if it is chosen at
+ * random, 2 delta if the largest are. Half of that; docs/algorithms.md has the measurements. */
+double sl_stable_consensus_step(const sl_quality *quality, double mixed) {
+    double delta = sl_usual_delta(quality),
+           kept = quality->takes_largest ? delta : delta / (2 - delta);
+    return kept < mixed ? kept / mixed : 1;
+}

@@ -491,6 +491,8 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
         result = read_keys(e, root, error);
     if (result == 0)
         result = resolve_paths(e, r->folder, error);
+    e->algorithm.budget.link = (sl_link){e->network.bandwidth_mbit, e->network.latency_ms};
+    e->algorithm.budget.links = &e->network.links;
     if (result == 0 && e->library[0] != '\0')
         result = sl_algorithm_library_open(&e->algorithm.library, e->library, error);
     if (result == 0 && r->session != NULL && r->session->key != NULL)

@@ -69,7 +69,7 @@ static size_t message_bytes(const sl_compressor_config *c, size_t dimension) {
                                              : (size_t)ceil(sl_compressor_bits(c, dimension) / 8);
 }
 
-/* Returns the bytes of one encoded message, of the longest phase, and of the buffers of all
+/* Returns the bytes of one encoded message, of the longest phase or edge, and of the buffers of all
  * connections. */
 static size_t buffer_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimension,
                            uint32_t rank) {
@@ -81,6 +81,8 @@ static size_t buffer_bytes(const sl_experiment *e, const sl_plan *plan, size_t d
     /* what comes, and copies of what may have to be sent again */
     const size_t buffers = 2 * sl_receive_window(e, rank, false) + SL_CONTROL_BUFFERS;
     const uint32_t degree = sl_receive_degree(e, rank);
+    if (sl_algorithm_has_budget(&plan->config)) /* and an encoder of each edge */
+        message = (1 + degree) * dimension * sizeof(float);
     const size_t sealed = may_seal(&e->security) ? (degree + 1) * SL_SEALED_BUFFERS : 0;
     return message + (degree * buffers + sealed) * e->transport.chunk_bytes;
 }

@@ -42,6 +42,9 @@ int sl_experiment_plan(sl_plan *out, const sl_experiment *e, const sl_task *task
     if (a == NULL)
         return SL_EINVAL;
     int result = sl_algorithm_plan(out, &e->algorithm, e->topology, task->dimension, error);
+    if (result == 0 && sl_algorithm_has_budget(&e->algorithm))
+        result = sl_budget_check_times(&out->config.budget, &out->config.compressor, e->topology,
+                                       task->dimension, error);
     return result == 0 && e->algorithm.local_epochs > 0 &&
                    sl_algorithm_reads(a, SL_COMPRESSOR_IDENTITY, "local_epochs")
                ? plan_clients(&out->config, e, task, error)

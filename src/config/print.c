@@ -77,9 +77,21 @@ static bool is_of_run(const sl_key *k) {
     return false;
 }
 
-sl_section sl_key_section(const sl_key *k) {
+/* Of the links, by which budgets go. */
+static bool sizes_messages(const sl_key *k, const sl_experiment *e) {
+    static const char *const paths[] = {"network.bandwidth_mbit", "network.latency_ms",
+                                        "network.links"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
+        if (strcmp(k->path, paths[i]) == 0)
+            return e == NULL || e->algorithm.budget.round_ms != 0;
+    return false;
+}
+
+sl_section sl_key_section(const sl_key *k, const sl_experiment *e) {
     if (is_of_run(k))
         return SL_SECTION_run;
+    if (sizes_messages(k, e))
+        return SL_SECTION_algorithm;
     for (int s = SL_SECTION_algorithm; s < SL_SECTION_COUNT; s++) {
         const char *name = sl_section_name((sl_section)s);
         if (strncmp(k->path, name, strlen(name)) == 0)
@@ -121,7 +133,7 @@ uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section 
     sl_key_list keys;
     sl_experiment_keys(&keys);
     for (size_t i = 0; i < keys.count && hash != 0; i++) {
-        if (sl_key_section(keys.items[i]) != section)
+        if (sl_key_section(keys.items[i], experiment) != section)
             continue;
         const sl_key *k = keys.items[i];
         json_t *value = sl_key_write(k, experiment),

@@ -20,13 +20,18 @@ static const char *const unused[] = {"model.",           "data.",
                                      "transport.overlap"};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
-static bool is_used(const char *path, const sl_session_reading *how) {
-    return (how->records && strncmp(path, "record.", strlen("record.")) == 0) ||
-           (how->simulates && strncmp(path, "network.", strlen("network.")) == 0);
+/* For times, or sizes of messages. */
+static bool uses_network(json_t *root, const sl_session_reading *how) {
+    return how->simulates || sl_tree_get(root, "algorithm.budget") != NULL;
 }
 
-static bool is_unused(const char *path, const sl_session_reading *how) {
-    for (size_t i = 0; i < UNUSED && !is_used(path, how); i++)
+static bool is_used(const char *path, json_t *root, const sl_session_reading *how) {
+    return (how->records && strncmp(path, "record.", strlen("record.")) == 0) ||
+           (uses_network(root, how) && strncmp(path, "network.", strlen("network.")) == 0);
+}
+
+static bool is_unused(const char *path, json_t *root, const sl_session_reading *how) {
+    for (size_t i = 0; i < UNUSED && !is_used(path, root, how); i++)
         if (strncmp(path, unused[i], strlen(unused[i])) == 0)
             return true;
     return false;
@@ -65,7 +70,7 @@ static int warn_of_dropped(json_t *root, const sl_session_reading *how, char **w
     sl_experiment_keys(&keys);
     for (size_t i = 0; i < keys.count && !quiet; i++) {
         const char *path = keys.items[i]->path;
-        if (is_unused(path, how) && !is_silent(path) && sl_tree_get(root, path) != NULL)
+        if (is_unused(path, root, how) && !is_silent(path) && sl_tree_get(root, path) != NULL)
             fprintf(out, "warning: %s has no effect in a session\n", path);
     }
     return fclose(out) == 0 ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
@@ -85,7 +90,7 @@ int sl_session_keys_drop(json_t *root, const sl_session_reading *how, char **war
         json_object_del(root, groups[i]);
     json_object_del(json_object_get(root, "transport"), "overlap");
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");
-    if (!how->simulates)
+    if (!uses_network(root, how))
         json_object_del(root, "network");
     if (!how->records) {
         json_object_del(record, "evaluate");

@@ -19,11 +19,13 @@ static const sl_codec_set *find(const sl_codecs *codecs, size_t count,
     return NULL;
 }
 
-const sl_compressor_config *sl_codecs_compressor(const sl_codecs *codecs, const sl_stage *stage,
-                                                 uint64_t exchange) {
+static const sl_compressor_config *compressor_of(const sl_codecs *codecs,
+                                                 const sl_exchange_step *step, uint64_t exchange) {
     const sl_node_settings *s = codecs->settings;
-    const sl_compressor_config *always = lossless(stage);
-    return always != NULL ? always : sl_plan_compressor(s->plan, s->epoch_rounds, exchange);
+    const sl_compressor_config *always = lossless(step->stage);
+    return always != NULL             ? always
+           : step->compressor != NULL ? step->compressor
+                                      : sl_plan_compressor(s->plan, s->epoch_rounds, exchange);
 }
 
 bool sl_codec_set_serves(const sl_codec_set *set, const sl_stage *stage) {
@@ -31,9 +33,9 @@ bool sl_codec_set_serves(const sl_codec_set *set, const sl_stage *stage) {
     return always != NULL ? is == always : is != &identity && is != &nonzeros;
 }
 
-const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, const sl_stage *stage,
-                                   uint64_t exchange) {
-    return find(codecs, count, sl_codecs_compressor(codecs, stage, exchange));
+const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count,
+                                   const sl_exchange_step *step, uint64_t exchange) {
+    return find(codecs, count, compressor_of(codecs, step, exchange));
 }
 
 static int open_decoders(sl_codec_set *set, const sl_codecs *codecs, sl_error *error) {
@@ -81,13 +83,15 @@ static int add_step(sl_codecs *codecs, const sl_route *route, const sl_exchange_
     return result;
 }
 
-/* For each phase of the plan, and what comes after them. */
+/* For each phase of the plan, and what comes after them; or for the edge. */
 static int add_phases(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
                       sl_error *error) {
     const sl_plan *plan = codecs->settings->plan;
     const sl_compressor_config *always = lossless(step->stage);
     if (always != NULL)
         return add_step(codecs, route, step, always, error);
+    if (step->compressor != NULL)
+        return add_set(codecs, step->published.count, step->compressor, error);
     int result = add_step(codecs, route, step, &plan->config.compressor, error);
     for (uint32_t i = 0; i < plan->phase_count && result == 0; i++)
         result = add_step(codecs, route, step, &plan->phases[i], error);
@@ -131,7 +135,8 @@ int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl
     *codecs = (sl_codecs){.settings = settings, .peers = sl_route_peers(route, &peers)};
     int result = settings->turns && sl_algorithm_voids(route->algorithm)
                      ? foresee_all(codecs, route->algorithm, error)
-                     : 0;
+                 : route->of_edge != NULL ? foresee(codecs, &identity, error) /* none is longer */
+                                          : 0;
     sl_exchange_step step;
     for (uint32_t e = 1; e <= sl_route_period(route); e++)
         for (uint32_t k = 0; result == 0 && sl_route_step(route, e, k, &step); k++)

@@ -30,11 +30,8 @@ int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl
 void sl_codecs_close(sl_codecs *codecs);
 /* Are some of the stage's messages of this codec? */
 bool sl_codec_set_serves(const sl_codec_set *set, const sl_stage *stage);
-/* What a stage's messages are compressed with in an exchange. */
-const sl_compressor_config *sl_codecs_compressor(const sl_codecs *codecs, const sl_stage *stage,
-                                                 uint64_t exchange);
 /* For messages of `count` elements, which is one of the route's lengths; NULL for 0. */
-const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count, const sl_stage *stage,
-                                   uint64_t exchange);
+const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count,
+                                   const sl_exchange_step *step, uint64_t exchange);
 
 #endif

@@ -19,7 +19,7 @@ static const uint32_t OWN = UINT32_MAX; /* in place of a neighbour */
 
 static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range) {
     const sl_codec_set *set =
-        sl_codecs_find(&n->view.codecs, range.count, n->step.what.stage, n->state.exchange);
+        sl_codecs_find(&n->view.codecs, range.count, &n->step.what, n->state.exchange);
     n->room.groups[n->step.group_count++] = (sl_group){
         .first = first,
         .count = count,
@@ -88,9 +88,8 @@ static bool is_right(const sl_node *n, uint32_t slot, const sl_event *e) {
         return false;
     if (e->silent)
         return step.stage->speaks != NULL && e->part == 0 && e->payload.bytes == 0;
-    const sl_codec_set *set =
-        sl_codecs_find(&n->view.codecs, sl_route_range(&n->view.route, &step, e->peer).count,
-                       step.stage, e->exchange);
+    const sl_codec_set *set = sl_codecs_find(
+        &n->view.codecs, sl_route_range(&n->view.route, &step, e->peer).count, &step, e->exchange);
     return set != NULL && e->part < sl_codec_parts(set->codec) &&
            sl_decoder_check(set->decoders[slot], &message, sl_node_place(n, set->codec, e->part),
                             e->payload) == 0;

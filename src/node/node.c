@@ -50,7 +50,9 @@ static void begin_step(sl_node *n) {
                         ? sl_peer_index(n->view.peers, n->inbox.peer_count, step->in.peers[0])
                         : n->inbox.peer_count;
     n->step.outgoing =
-        sl_codecs_find(&n->view.codecs, step->published.count, step->stage, n->state.exchange);
+        sl_codecs_find(&n->view.codecs, step->published.count, step, n->state.exchange);
+    if (step->compressor != NULL)
+        n->state.compressor = step->compressor;
     n->round.measure =
         n->step.number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n) && !n->state.alone;
     n->step.norm_limit =

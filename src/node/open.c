@@ -244,6 +244,7 @@ static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
     n->state.place = n->view.route.place;
     n->state.period = sl_topology_period(s->topology);
     n->state.step_size = (float)s->plan->step_size;
+    n->state.mixed = s->plan->mixed;
     if (result == 0)
         result = sl_codecs_open(&n->view.codecs, s, &n->view.route,
                                 s->turns || n->state.first_exchange > 1, error);

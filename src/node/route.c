@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "node/edge_compressors.h"
+
 /* Has it a form? */
 static bool is_formed(const sl_route *r) {
     return sl_algorithm_reduces(r->algorithm) || r->algorithm->route == SL_ROUTE_MERGE;
@@ -215,7 +217,11 @@ static sl_exchange_step over_edge(const sl_route *r, uint64_t exchange, uint32_t
     const uint32_t *peer = &r->meets[at];
     const sl_row row = {.count = *peer != SL_NOBODY, .peers = peer, .weights = &r->given[at]};
     const sl_range range = *peer != SL_NOBODY ? whole(r) : (sl_range){0};
-    return (sl_exchange_step){.in = row, .out = row, .published = range, .coming = range};
+    return (sl_exchange_step){.in = row,
+                              .out = row,
+                              .published = range,
+                              .coming = range,
+                              .compressor = sl_edge_compressor(r, colour)};
 }
 
 static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
@@ -402,6 +408,8 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
         result = sl_edge_colours(&r->colours, &r->meets, topology, rank, error);
     if (result == 0 && meets(r))
         result = list_peers(r, error);
+    if (result == 0 && sl_algorithm_has_budget(config))
+        result = sl_edge_compressors_open(r, error);
     return result;
 }
 
@@ -412,6 +420,7 @@ void sl_route_close(sl_route *r) {
     free(r->partners);
     free(r->meets);
     free(r->given);
+    free(r->of_edge);
     free(r->within);
     free(r->united);
     close_rows(r);

@@ -29,10 +29,11 @@
 
 typedef struct sl_exchange_step {
     const sl_stage *stage;
-    bool begins;        /* the first of its stage */
-    sl_range prepared;  /* before it, the stage's hook runs on these elements */
-    bool along_edges;   /* of the topology */
-    bool in_place;      /* what comes overwrites what is published */
+    bool begins;                            /* the first of its stage */
+    sl_range prepared;                      /* before it, the stage's hook runs on these elements */
+    bool along_edges;                       /* of the topology */
+    bool in_place;                          /* what comes overwrites what is published */
+    const sl_compressor_config *compressor; /* of its message, both ways; NULL: the plan's */
     bool separate;      /* each in-neighbour sends its own shard; else all send `coming` */
     float self_weight;  /* of the node's own message: W_ii; servers: 1 where it stays here */
     sl_row in, out;     /* who sends to this node; whom it sends to */
@@ -63,13 +64,14 @@ typedef struct sl_route {
     sl_form form;       /* all-reduce, merge */
     uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
     uint32_t partner_count;
-    uint32_t colours;        /* tree, edges */
-    uint32_t *meets;         /* (slots, colours + 1) whom it meets, or SL_NOBODY */
-    double *given;           /* (slots, colours + 1) W_ij of whom it meets */
-    uint32_t *within;        /* (nodes) how many nodes are at most so many edges away */
-    uint32_t average_period; /* both: all meet in every so many-th exchange */
-    double *united;          /* (period, peers) where every exchange goes along all edges that the
-                                topology ever has: W_ij, 0 where the round has no edge */
+    uint32_t colours;              /* tree, edges */
+    uint32_t *meets;               /* (slots, colours + 1) whom it meets, or SL_NOBODY */
+    sl_compressor_config *of_edge; /* (colours) where links have budgets; else NULL */
+    double *given;                 /* (slots, colours + 1) W_ij of whom it meets */
+    uint32_t *within;              /* (nodes) how many nodes are at most so many edges away */
+    uint32_t average_period;       /* both: all meet in every so many-th exchange */
+    double *united;     /* (period, peers) where every exchange goes along all edges that the
+                           topology ever has: W_ij, 0 where the round has no edge */
     sl_route_row *rows; /* (SL_ROUTE_ROWS + 1) of an endless topology; the last is of exchanges that
                            are asked for ahead; NULL: it repeats */
     bool looks_ahead;   /* see sl_route_step_ahead */

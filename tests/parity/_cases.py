@@ -76,8 +76,9 @@ class Case:
         raise RuntimeError(f"{self.name}: every problem has a close call")
 
     def found(self, starling, problem=None, rounds=ROUNDS, recorded=RECORDED):
-        what = self.graph, self.settings, self.optimizer, *(problem or self.problem())
-        return simulate(starling, *what, rounds, recorded)
+        algorithm = {key: value for key, value in self.settings.items() if key != "network"}
+        what = self.graph, algorithm, self.optimizer, *(problem or self.problem())
+        return simulate(starling, *what, rounds, recorded, self.settings.get("network"))
 
 
 def in_turns(*factors):

@@ -33,6 +33,7 @@ GOSSIP = {
         "choco-sgd", consensus_step=1, compressor=of("identity", per="tensor")
     ),
     "choco-sgd per tensor": of("choco-sgd", compressor=of("1-bit", per="tensor")),
+    "choco-sgd by link": of("choco-sgd", budget={"round_ms": "median"}, compressor=TOP_TENTH),
     "deep-squeeze": of("deep-squeeze", compressor=of("terngrad", clip_sigma=2.5)),
     "deep-squeeze plain": of("deep-squeeze"),
     "deep-squeeze float16": of("deep-squeeze", compressor=of("float16")),
@@ -106,6 +107,14 @@ LOCAL = {
     "easgd": of("easgd", period=2),
 }
 CASES = {**GOSSIP, **TO_ALL, **LOCAL}
+
+
+def links_for(settings):
+    """What an experiment has beside, where messages follow the links."""
+    network = {"bandwidth_mbit": 100, "links": [[0, 1, 40]]}
+    return {"network": network} if "budget" in settings else {}
+
+
 WITHOUT_MOMENTUM = (
     *("gradient-tracking", "exact-diffusion", "double-squeeze", "cd-sgd", "qgm", "decentlam"),
     *("beer", "lead", "ecq-sgd", "diana", "fetch-sgd", "sign-vote"),

@@ -11,7 +11,7 @@ import os
 import sys
 import tempfile
 
-from _each import CASES, TOP_TENTH, WITHOUT_MOMENTUM
+from _each import CASES, TOP_TENTH, WITHOUT_MOMENTUM, links_for
 from _here import check, read_json, read_lines
 from _listed import unnamed
 from _scene import read_bytes
@@ -73,7 +73,7 @@ def algorithm(settings, topology=GOSSIP, **more):
     heavy = {**MOMENTUM, "nesterov": settings["name"] != "gmc"}
     optimizer = PLAIN if settings["name"] in WITHOUT_MOMENTUM else heavy
     e = network(SOFTMAX, topology, settings, optimizer)
-    return {**e, "rounds": 12, "record": RECORD, **more}
+    return {**e, "rounds": 12, "record": RECORD, **links_for(settings), **more}
 
 
 # Each algorithm and form of _each.py, and what other topologies, forms and data make of some.

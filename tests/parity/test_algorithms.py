@@ -33,6 +33,8 @@ RATES = {
     "cosine": {**NESTEROV, "schedule": COSINE["schedule"]},
     "warm-up": {"learning_rate": 0.6, "schedule": {"name": "constant", "warmup_rounds": 8}},
 }
+# An exchange of all 20 parameters takes 2 ms over the fastest.
+LINKS = {"bandwidth_mbit": 0.5, "latency_ms": 0.25, "links": [[0, 1, 0.3, 0.1], [2, 1, 0.4, 0.5]]}
 FORMS = [
     *((form, 0) for form in "tree recursive-doubling halving-doubling double-tree star".split()),
     *(("hierarchical", group) for group in (0, 3)),
@@ -111,6 +113,10 @@ def compressed():
         sparq = {**choco, "trigger": 10, "trigger_growth": 0.4}
         yield sparq, FIXED, ALONE, BOTH, ALL
         yield {**sparq, "local_steps": 3, **each}, [MATCHINGS], ALONE, [OWN], TOP4
+    links = {"network": LINKS, "compressor": of("top-k", k=12)}
+    for round_ms, more in ((14, {}), (30, {"consensus_step": 0.1}), ("median", {"local_steps": 2})):
+        choco = of("choco-sgd", budget={"round_ms": round_ms, "fraction_min": 0.05}, **more)
+        yield {**choco, **links}, [*FIXED, TORUS], WITH_MOMENTUM, BOTH
     yield of("deep-squeeze", eta=1), FIXED, WITH_MOMENTUM, BOTH, NONE
     yield of("deep-squeeze", eta=0.2), FIXED, WITH_MOMENTUM, BOTH, LOSSY
     yield of("deep-squeeze", eta=0.2), [MATCHINGS], WITH_MOMENTUM, [OWN], TOP4

@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 
-from _each import CASES, HOST_ONLY, WITHOUT_MOMENTUM
+from _each import CASES, HOST_ONLY, WITHOUT_MOMENTUM, links_for
 from _here import check, free_ports, read_lines
 from _listed import unnamed
 from _simulate import QUICK, Skipped, call, dpsgd, main, of, write, write_problem
@@ -90,6 +90,7 @@ def run(
             "learning_rate": 0.05,
             "momentum": 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9,
         },
+        **links_for(settings),
         **(otherwise or {}),
     }
     if model == "quadratic":

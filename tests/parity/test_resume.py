@@ -13,7 +13,7 @@ import shutil
 import struct
 import sys
 
-from _each import CASES, QSGD, SIGN, TOP_TENTH, WITHOUT_MOMENTUM
+from _each import CASES, QSGD, SIGN, TOP_TENTH, WITHOUT_MOMENTUM, links_for
 from _here import check, read_json, read_lines
 from _listed import allowed, families, unnamed
 from _scene import read_bytes
@@ -119,6 +119,7 @@ def experiment(settings, topology=RING, device="cpu", optimizer=None, **more):
         "data": dict(DATA),
         "record": {"every": 3, "parameters_at": [0, 5, ROUNDS]},
         "checkpoint": {"every": EVERY, "keep": KEEP},
+        **links_for(settings),
         **more,
     }
 

@@ -78,6 +78,24 @@ def of_messages():
     yield local, "share_scale: true, but the nodes of algorithm 'local-sgd' do not agree on one"
 
 
+def by_links():
+    choco, links = {"budget": {"round_ms": 20}, **TOP}, {"network": {"bandwidth_mbit": 1}}
+    least, text = {"budget": {"round_ms": 5}, **TOP}, "nodes 3 and 4, 0.1 Mbit/s, 3.848 ms, but the"
+    slow = {"network": {"bandwidth_mbit": 1, "links": [[4, 3, 0.1]]}}
+    for graph, more, network, said in (
+        (DIGRAPH, choco, links, "doubly stochastic"),
+        (MATCHINGS, choco, links, "this topology is a schedule of 3"),
+        (RING, choco, {}, "says that of nodes 0 and 1; set network.bandwidth_mbit"),
+        (RING, choco, {"network": {"links": [[1, 0, 1]]}}, "says that of nodes 0 and 7"),
+        (RING, least, slow, f"{text} least message, of algorithm.budget.fraction_min, takes it"),
+        (RING, {**choco, **SIGN}, links, "has no fraction, levels or bits"),
+        (RING, {**choco, "compressor": {**TOP_PERCENT, "per": "tensor"}}, links, "whole model"),
+        (RING, {**choco, "variant": "mix-then-compress"}, links, "is for the form compress-then"),
+        (RING, {**choco, "replicas": "per-neighbour"}, links, "keeps none that could be told"),
+    ):
+        yield {**on(graph, "choco-sgd", **more), **network}, said
+
+
 def of_periods():
     yield on(RING, "local-sgd", switch_round=5, compressor=TOP4["top-k"]), VECTORS
     adaptive = {"switch_round": 5, "period_schedule": "adaptive"}
@@ -308,7 +326,8 @@ def of_losses():
         yield changes, words
 
 
-REFUSED = of_graphs, of_messages, of_periods, of_own_times, of_faults, of_members, of_checkpoints
+REFUSED = of_graphs, of_messages, by_links, of_periods, of_own_times, of_faults, of_members
+REFUSED += (of_checkpoints,)
 # The function of rows, what check ends with, and the parameters of the model.
 TABLES = [
     *((rows, 2, D) for rows in (*REFUSED, layer_by_layer)),

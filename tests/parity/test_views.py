@@ -64,10 +64,23 @@ CASES = {
     "one-bit-adam": {"name": "one-bit-adam", "warmup_rounds": 6, **SIGN},
     "double-squeeze": {"name": "double-squeeze", **TOP},
     "relaysum": {"name": "relaysum"},
+    "choco-sgd by link": {
+        "name": "choco-sgd",
+        "budget": {"round_ms": 12, "fraction_min": 0.05},
+        **TOP,
+        "network": {"bandwidth_mbit": 0.5, "links": [[3, 4, 0.3], [6, 1, 0.4], [2, 3, 0.35]]},
+    },
 }
+WITHOUT_RESTATING = ("relaysum", "choco-sgd by link")
 RATE = {"one-bit-adam": 0.003, "sign-vote": 0.003, "dgc": 0.05}
 # What is due at once when all begins anew, in place of at the next multiple of the period.
 AT_ONCE = ("local-sgd adaptive", "local-sgd growing")
+
+
+def among(ranks, network):
+    """The links between these, by their places."""
+    links = [row for row in network["links"] if set(row[:2]) <= set(ranks)]
+    return {**network, "links": [[*map(ranks.index, row[:2]), *row[2:]] for row in links]}
 
 
 class Views:
@@ -78,11 +91,13 @@ class Views:
         self.optimizer = {"learning_rate": RATE.get(self.settings["name"], 0.05)}
         whole = self.settings.get("period", self.settings.get("local_steps", 1))
         self.period = 1 if name in AT_ONCE else whole
-        self.restates = name != "relaysum"
+        self.restates = name not in WITHOUT_RESTATING
         self.history = {}
 
     def begin(self, ranks, x, settings):
         part = algorithms.Quadratic(*(each[ranks] for each in self.problem[:2]))
+        if "network" in settings:
+            settings = {**settings, "network": among(ranks, settings["network"])}
         what = test_faults.ring(ranks), settings, self.optimizer, part, x
         return algorithms.Run(*what, watch=self.edge.watch, exceeds=self.edge.exceeds)
 
@@ -105,6 +120,7 @@ class Views:
             if first > 1:  # rounds of a view are not the run's first ones
                 settings = {k: v for k, v in settings.items() if k != "switch_round"}
             run = self.begin(ranks, x, settings)
+            run.state.dense = first > 1
             if self.restates and first > 1:
                 begun = first + self.period
                 self.train(run, ranks, range(first, begun - 1))
@@ -132,8 +148,10 @@ def expected(name):
 def check_case(starling, name):
     problem, optimizer, history = expected(name)
     graph = Graph({"nodes": N, "family": "ring"}, [])
-    what = graph, CASES[name], optimizer, *problem, ROUNDS, list(range(1, ROUNDS + 1))
-    worst = apart_by_rank(simulate(starling, *what, faults=FAULTS).by_rank, history)
+    algorithm = {key: value for key, value in CASES[name].items() if key != "network"}
+    what = graph, algorithm, optimizer, *problem, ROUNDS, list(range(1, ROUNDS + 1))
+    found = simulate(starling, *what, CASES[name].get("network"), faults=FAULTS)
+    worst = apart_by_rank(found.by_rank, history)
     return (worst, None) if isinstance(worst, str) else within(worst, TOLERANCE)
 
 

@@ -9,7 +9,7 @@ import pickle
 import _package
 import numpy
 import starling
-from _each import CASES
+from _each import CASES, links_for
 from _listed import unnamed
 from _loops import SAVED, STEPS, Script, first_x, overlaps, train_array
 from _package import refused
@@ -38,7 +38,8 @@ LOOPS = HEAD + f"\nsys.path.insert(0, {_package.HERE!r})\nfrom _loops import *\n
 def of(algorithm, nodes=4):
     transport = {**EXPERIMENT["transport"], "connect_timeout_s": 60, "chunk_bytes": 4096}
     ring = {"nodes": nodes, "family": "ring" if nodes > 2 else "complete"}
-    return {"seed": 3, "topology": ring, "algorithm": algorithm, "transport": transport}
+    links = links_for(algorithm)
+    return {"seed": 3, "topology": ring, "algorithm": algorithm, "transport": transport, **links}
 
 
 def kill_and_go_on(scene, experiment, begins, goes_on):

@@ -392,6 +392,82 @@ class ChocoMixThenCompress(ChocoCompressThenMix):
         self.x = self.x - u + self.consensus(w)
 
 
+class ChocoByLink(Algorithm):
+    """The rule of docs/algorithms.md: messages for each edge, as long as its link carries in the
+    time that its step has; top-k without a coding, on settings["network"]."""
+
+    header = 8 * 64  # bits
+
+    @staticmethod
+    def own_compressor(settings):
+        return "identity"
+
+    def start(self):
+        self.hat = np.zeros((self.n, self.n, self.d))  # what [j] knows of [i]
+        self.dense = False  # true: the next exchange is of models
+
+    def bits(self, k):
+        return self.header + min(k * (32 + math.ceil(math.log2(self.d))), self.d + 32 * k)
+
+    def links(self, w):
+        """Of each edge its step, 1000 bits a ms, and latency in ms."""
+        network, found = self.get("network"), {}
+        of_pair = {frozenset(row[:2]): row[2:] for row in network.get("links", [])}
+        for i, j in np.argwhere(np.triu(w, 1)):
+            taken = {step for edge, (step, *_) in found.items() if {i, j} & set(edge)}
+            own = of_pair.get(frozenset((i, j)), [math.inf])
+            speed = min(own[0], network["bandwidth_mbit"])
+            latency = own[1] if len(own) > 1 else network.get("latency_ms", 0)
+            found[i, j] = min(set(range(2 * self.n)) - taken), 1000 * speed, latency
+        return found
+
+    def entries(self, w):
+        """Of each edge."""
+        links, budget = self.links(w), self.get("budget")
+        steps = {step for step, *_ in links.values()}
+        slowest = {s: min(b for step, b, _ in links.values() if step == s) for s in steps}
+        left = budget["round_ms"]
+        if left == "median":
+            usual = drawn.kept_entries(**{"k": None, "fraction": None, **self.kept()}, d=self.d)
+            speeds = sorted(b for _, b, _ in links.values())
+            left = len(steps) * self.bits(usual) / speeds[len(speeds) // 2]
+        else:
+            left -= sum(max(t for step, _, t in links.values() if step == s) for s in steps)
+        least = max(1, math.ceil(budget.get("fraction_min", 0.001) * self.d))
+        whole = 32 * self.d + self.header
+        most, low, high = max(whole, self.bits(least)), 0.0, 1e12
+        for _ in range(200):  # by halves: t_c = min(times b_c^-1/2, what the whole vector takes)
+            times = (low + high) / 2
+            given = {s: min(times * b**-0.5, most / b) for s, b in slowest.items()}
+            low, high = (times, high) if sum(given.values()) < left else (low, times)
+        return {
+            edge: max(
+                k
+                for k in range(least, self.d + 1)
+                if k == least
+                or self.bits(k) <= min(given[step] * speed, whole)
+            )
+            for edge, (step, speed, _) in links.items()
+        }
+
+    def kept(self):
+        return {key: v for key, v in self.get("compressor").items() if key != "name"}
+
+    def exchange(self, w, u):
+        half = self.x - u
+        self.x, mixed = half.copy(), (w.sum(axis=1) - w.diagonal()).max()
+        for (i, j), k in self.entries(w).items():
+            compress = self.watch(top_k(k))
+            for a, b in ((i, j), (j, i)):
+                news = (half[a] - self.hat[a, b])[None]
+                self.hat[a, b] += (news if self.dense else compress(news))[0]
+            step = self.get("consensus_step") or min(1, k / self.d / mixed)
+            pull = step * w[i, j] * (self.hat[j, i] - self.hat[i, j])
+            self.x[i] += pull
+            self.x[j] -= pull
+        self.dense = False
+
+
 class DeepSqueeze(Algorithm):
     """Tang et al., DeepSqueeze: Decentralization Meets Error-Compensated Compression, 2019."""
 
@@ -1482,6 +1558,8 @@ def algorithm_class(settings):
     name = settings["name"]
     if settings.get("delay"):
         return DelayedAllReduce
+    if "budget" in settings:
+        return ChocoByLink
     if settings.get("switch_round"):
         return PostLocalSgd
     if "period_schedule" in settings:

@@ -83,6 +83,8 @@ static json_t *everything_different(void) {
     ck_assert_int_eq(json_object_del(json_object_get(root, "algorithm"), "library"), 0);
     /* nodes at their own times have no checkpoints */
     ck_assert_int_eq(sl_tree_set(root, "algorithm.staleness", json_integer(0)), 0);
+    /* messages that follow links have replicas of their own */
+    ck_assert_int_eq(sl_tree_set(root, "algorithm.budget.round_ms", json_real(0)), 0);
     /* its algorithm needs the whole gradient */
     ck_assert_int_eq(sl_tree_set(root, "transport.overlap", json_string("none")), 0);
     /* nobody joins a run that ends with a loss */

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "check/budget_page.h"
 #include "check/scenario.h"
 #include "check/times_page.h"
 #include "cli/names.h"
@@ -160,12 +161,16 @@ static void say_what_runs(page *p, const trial *t, const sl_topology_report *r) 
 
 /* ---- what it means ---- */
 
-double message_bytes(const sl_plan *plan, const sl_shapes *shapes, double *share) {
-    const double whole = 32 * (double)shapes->dimension;
+double message_bytes(const trial *t, double *share) {
+    const sl_shapes shapes = sl_task_shapes(&t->task);
+    const double whole = 32 * (double)shapes.dimension;
     size_t elements;
-    double bits = sl_compressor_bits(&plan->config.compressor, shapes->dimension);
-    if (sl_algorithm_shortens(&elements, &plan->config, shapes))
+    sl_budget_extent extent;
+    double bits = sl_compressor_bits(&t->plan.config.compressor, shapes.dimension);
+    if (sl_algorithm_shortens(&elements, &t->plan.config, &shapes))
         bits = 32 * (double)elements;
+    if (budget_extent(&extent, t))
+        bits = sl_compressor_bits(&extent.of_most, shapes.dimension);
     *share = bits / whole;
     return ceil(bits / 8);
 }
@@ -183,10 +188,14 @@ static void say_phases(page *p, const sl_plan *plan, size_t dimension) {
 
 static void say_message(page *p, const trial *t) {
     const sl_plan *plan = &t->plan;
-    const sl_shapes shapes = sl_task_shapes(&t->task);
-    double share, bytes = message_bytes(plan, &shapes, &share);
+    sl_budget_extent extent;
+    double share, bytes = message_bytes(t, &share);
+    if (budget_extent(&extent, t)) {
+        page_say_budget(p, t);
+        return;
+    }
     page_say(p, "message", "%.0f bytes, %.3g of the vector's", bytes, share);
-    say_phases(p, plan, shapes.dimension);
+    say_phases(p, plan, t->task.dimension);
     if (plan->config.compressor.kind != SL_COMPRESSOR_IDENTITY && plan->quality.unbiased)
         page_say(p, "compressor", "%s, unbiased, omega %.4g%s",
                  sl_compressor_name(plan->config.compressor.kind), plan->quality.omega,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "check/budget_page.h"
 #include "compare/time_model.h"
 
 enum { TIMES_BYTES = 512 };
@@ -36,7 +37,10 @@ static bool model_of(const trial *t, const exchange_case *c, time_model *m) {
 
 double round_seconds(const trial *t) {
     const exchange_case c = case_of(t);
+    sl_budget_extent extent;
     time_model m;
+    if (budget_extent(&extent, t))
+        return gradient_seconds(t) + 1e-3 * extent.round_ms;
     return model_of(t, &c, &m) ? time_model_seconds(&m, gradient_seconds(t), 0) : NAN;
 }
 
@@ -44,6 +48,10 @@ static void say_model(page *p, const trial *t, const exchange_case *c) {
     char parts[TIMES_BYTES];
     time_model m;
     size_t at;
+    sl_budget_extent extent;
+    if (budget_extent(&extent, t) && gradient_seconds(t) > 0)
+        page_say(p, "a round", "%.4g ms: a gradient, %.4g ms, and its messages",
+                 1e3 * round_seconds(t), 1e3 * gradient_seconds(t));
     if (!model_of(t, c, &m))
         return;
     at = (size_t)snprintf(parts, sizeof parts, "tau, a gradient, %.4g ms",

@@ -53,7 +53,6 @@ static void say_cells(page *p, const cells *c, int width, bool timed, bool is_de
 
 static void say_line(page *p, const variant *v, const checked *c, int width, bool timed,
                      bool is_detail) {
-    const sl_shapes shapes = sl_task_shapes(&c->trial.task);
     const double seconds = round_seconds(&c->trial);
     const bool goes_on = v->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
     double share;
@@ -61,7 +60,7 @@ static void say_line(page *p, const variant *v, const checked *c, int width, boo
     sl_run_memory m;
     trial_memory(&c->trial, &m);
     name_compressor(&c->trial.plan.config.compressor, compressor, sizeof compressor);
-    snprintf(message, sizeof message, "%.0f", message_bytes(&c->trial.plan, &shapes, &share));
+    snprintf(message, sizeof message, "%.0f", message_bytes(&c->trial, &share));
     snprintf(agent, sizeof agent, "%.1f", 1e-6 * (double)m.agent);
     if (!isnan(seconds))
         snprintf(round, sizeof round, "%.4g", 1e3 * seconds);
@@ -77,9 +76,8 @@ static bool has_same_topology(const checked *a, const checked *b) {
 }
 
 static double bytes_of(const checked *c) {
-    const sl_shapes shapes = sl_task_shapes(&c->trial.task);
     double share;
-    return message_bytes(&c->trial.plan, &shapes, &share);
+    return message_bytes(&c->trial, &share);
 }
 
 /* Does an earlier variant of its method say the same? What is swept mostly changes nothing here. */

@@ -28,11 +28,21 @@ static const sl_stage stages[] = {
     SL_CHOCO_MODEL(sl_choco_take_model),
 };
 
+static int check(const sl_algorithm_config *config, const sl_topology *topology, sl_error *error) {
+    (void)topology;
+    return config->budget.round_ms == 0
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "algorithm.budget: is for the form compress-then-mix; take it, or leave "
+                         "the budget out");
+}
+
 const sl_algorithm sl_choco_mix_then_compress = {
     SL_CHOCO_FAMILY,
     .variant = SL_VARIANT_MIX_THEN_COMPRESS,
     .publishes_old_model = true,
     .begins_silent = true,
+    .check = check,
     .stages = stages,
     .settle = adapt_and_mix,
 };

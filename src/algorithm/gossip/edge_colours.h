@@ -9,6 +9,15 @@
 
 #include "starling/algorithm.h"
 
+typedef struct sl_coloured_edge {
+    uint32_t slot, i, j, colour; /* i < j */
+} sl_coloured_edge;
+/* Tells each edge in the order in which it is coloured. *colours: of the slot that has most.
+ * SL_ENOMEM. */
+int sl_edge_colours_each(uint32_t *colours, const sl_topology *topology,
+                         void (*each)(void *context, const sl_coloured_edge *edge), void *context,
+                         sl_error *error);
+
 /* (*peers) (slots, *colours + 1), malloc'ed: whom `rank` meets over its edge of each colour, or
  * SL_NOBODY; the last one of a slot is nobody. *colours: of the slot that has most. The topology is
  * undirected. SL_ENOMEM. */

@@ -10,6 +10,11 @@ static bool is_servers(const sl_algorithm *a) {
     return a->route == SL_ROUTE_SERVER;
 }
 
+/* With neighbours alone? */
+static bool is_gossip(const sl_algorithm *a) {
+    return a->route == SL_ROUTE_TOPOLOGY || a->route == SL_ROUTE_EDGES;
+}
+
 /* ---- the matrix ---- */
 
 static int refuse_sums(const sl_algorithm *a, sl_stochasticity w, sl_error *error) {
@@ -26,8 +31,7 @@ static int refuse_sums(const sl_algorithm *a, sl_stochasticity w, sl_error *erro
  * decides. */
 static int check_contraction(const sl_algorithm *a, const sl_topology *topology, sl_error *error) {
     const bool keeps = a->keeps_self || a->step_rule != SL_STEP_NONE;
-    const bool mixes = a->route == SL_ROUTE_TOPOLOGY || a->route == SL_ROUTE_EDGES;
-    if (!mixes || (keeps && sl_topology_alternates(topology)))
+    if (!is_gossip(a) || (keeps && sl_topology_alternates(topology)))
         return 0;
     double rho;
     int result = sl_topology_contraction(topology, &rho, error);
@@ -148,7 +152,7 @@ static int check_group(const sl_algorithm *a, const sl_algorithm_config *c, uint
     const bool rows =
         c->all_reduce == SL_ALL_REDUCE_TORUS_2D || c->all_reduce == SL_ALL_REDUCE_TWO_RINGS;
     if (a->route != SL_ROUTE_ALL_REDUCE && c->all_reduce != SL_ALL_REDUCE_RING &&
-        c->compressor.kind != SL_COMPRESSOR_IDENTITY && a->route != SL_ROUTE_TOPOLOGY)
+        c->compressor.kind != SL_COMPRESSOR_IDENTITY && !is_gossip(a))
         return sl_fail(error, SL_EINVAL,
                        "algorithm.all_reduce: forms sum vectors as they are; with a compressor, "
                        "algorithm '%s' has a route of its own: leave the key out",

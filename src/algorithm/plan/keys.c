@@ -93,6 +93,11 @@ bool sl_algorithm_is_reader(const sl_algorithm_config *config, const char *key) 
     return false;
 }
 
+bool sl_algorithm_has_budget(const sl_algorithm_config *config) {
+    const sl_algorithm *a = sl_algorithm_of(config, NULL);
+    return a != NULL && sl_reads(a, "budget.round_ms");
+}
+
 uint64_t sl_algorithm_average_period(const sl_algorithm *a, const sl_algorithm_config *config) {
     return sl_reads(a, "average_period") ? config->average_period : config->period;
 }

@@ -112,26 +112,16 @@ static double mixed_share(const sl_topology *topology) {
     return largest;
 }
 
-static double usual_delta(const sl_plan *plan) {
-    return plan->quality.usual_delta > 0 ? plan->quality.usual_delta : plan->quality.delta;
-}
-
-/* With m the share of a model that mixing moves, a coordinate that is sent every 1/delta rounds
- * drifts by gamma m in each, and is stable while gamma m < 2 delta / (2 - delta) if it is chosen at
- * random, 2 delta if the largest are. Half of that; docs/algorithms.md has the measurements. */
-static double stable_consensus_step(const sl_plan *plan, double share) {
-    double delta = usual_delta(plan),
-           kept = plan->quality.takes_largest ? delta : delta / (2 - delta);
-    return kept < share ? kept / share : 1;
-}
-
 /* DeepSqueeze is stable up to the same step, but what has not been sent yet leaves a consensus
  * floor proportional to it. */
-static double stable_eta(const sl_plan *plan, double share) {
-    return stable_consensus_step(plan, share) / (1 + 6 * (1 - usual_delta(plan)));
+static double stable_eta(const sl_plan *plan) {
+    return sl_stable_consensus_step(&plan->quality, plan->mixed) /
+           (1 + 6 * (1 - sl_usual_delta(&plan->quality)));
 }
 
 static void derive_step(const sl_algorithm *a, sl_plan *plan, const sl_topology *topology) {
+    const bool mixes = a->step_rule == SL_STEP_CONSENSUS || a->step_rule == SL_STEP_ETA;
+    plan->mixed = mixes || a->route == SL_ROUTE_EDGES ? mixed_share(topology) : 0;
     if (a->step_rule == SL_STEP_NONE)
         return;
     if (a->step_rule == SL_STEP_ALPHA) {
@@ -143,13 +133,12 @@ static void derive_step(const sl_algorithm *a, sl_plan *plan, const sl_topology 
         return;
     }
     const bool consensus = a->step_rule == SL_STEP_CONSENSUS;
-    double given = consensus ? plan->config.consensus_step : plan->config.eta,
-           share = mixed_share(topology);
+    double given = consensus ? plan->config.consensus_step : plan->config.eta;
     plan->step_size_derived = given <= 0;
     plan->step_size = !plan->step_size_derived ? given
-                      : share <= 0             ? 1
-                      : consensus              ? stable_consensus_step(plan, share)
-                                               : stable_eta(plan, share);
+                      : plan->mixed <= 0       ? 1
+                      : consensus ? sl_stable_consensus_step(&plan->quality, plan->mixed)
+                                  : stable_eta(plan);
 }
 
 /* Koloskova et al. 2019, theorem 2: gamma = rho^2 delta / (16 rho + rho^2 + 4 beta^2 + 2 rho beta^2
