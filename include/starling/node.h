@@ -38,6 +38,7 @@
 #include "starling/algorithm.h"
 #include "starling/api.h"
 #include "starling/optimizer.h"
+#include "starling/ranges.h"
 #include "starling/topology.h"
 #include "starling/view.h"
 
@@ -73,7 +74,11 @@ typedef struct sl_node_settings {
         tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
     size_t tensor_count;
     const size_t *tensor_rows; /* (tensor_count) for algorithms that factor matrices; NULL: 1 */
-    bool last_first;      /* part 0 of each message is the vector's end, as it is of all peers' */
+    const sl_ranges *leaves;   /* the order of a message's parts, which need not wait for all of
+                                    the gradient; borrowed, as the next one, and equal on all
+                                    peers; NULL: rising, once it is there */
+    const sl_ranges *buckets;  /* all-reduce and servers: ranges that are exchanged one after the
+                                    other; NULL: the vector at once */
     size_t part_bytes;    /* longest payload of one part; at least SL_PART_BYTES_MIN, except for
                              identity */
     uint32_t inbox_parts; /* the credit: how many unconsumed parts of one neighbour may be here; 0:

@@ -53,7 +53,7 @@ char *sl_experiment_differences(const sl_experiment *e) {
     for (size_t i = 0; good && i < keys.count; i++) {
         const sl_key *k = keys.items[i];
         json_t *value = sl_key_write(k, e);
-        const bool compared = k->type != SL_KEY_PATH && sl_key_section(k) < SL_SECTION_COUNT;
+        const bool compared = sl_key_is_compared(k, e);
         const int is_usual = value != NULL && compared ? sl_key_is_default(k, value) : 1;
         good = value != NULL && is_usual >= 0;
         if (is_usual == 0)

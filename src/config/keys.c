@@ -29,7 +29,8 @@ static const char *const securities[] = {"auto", "none", "key", "certificates", 
 static const char *const seals[] = {"auto", "on", "off", "handshake-only", NULL};
 static const char *const on_losses[] = {"auto", "stop", "continue", NULL};
 static const char *const restarts[] = {"never", "on-failure", "always", NULL};
-static const char *const overlaps[] = {"none", "layers", NULL};
+static const char *const overlaps[] = {SL_OVERLAPS(NAME) NULL};
+static const char *const bucketings[] = {SL_BUCKETINGS(NAME) NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {
     SL_PARTITIONS(NAME) NULL,
@@ -268,7 +269,15 @@ static const sl_key behind[] = {
     {"transport.overlap", SL_KEY_CHOICE, AT(transport.overlap), .choices = overlaps,
      .fallback = "\"none\"", .is_later = true,
      .help = "layers: what is sent of a layer leaves once its gradient is there, the last layer "
-             "first, with the numbers of none"},
+             "first, with the numbers of none; merged, partitioned: in an order that network.* "
+             "plans"},
+    {"transport.buckets", SL_KEY_CHOICE, AT(transport.buckets), .choices = bucketings,
+     .fallback = "\"auto\"", .is_later = true,
+     .help = "all-reduce and parameter-server: what is exchanged by itself, one after the other; "
+             "auto = what transport.overlap merges or partitions, where nothing is compressed"},
+    {"transport.partition_bytes", SL_KEY_U64, AT(transport.partition_bytes),
+     BETWEEN(4096, 1073741824), .fallback = "4194304", .is_later = true,
+     .help = "partitioned: the most that is a piece, in bytes of the vector"},
     {"transport.window_chunks", SL_KEY_COUNT, AT(transport.window_chunks), BETWEEN(2, 64),
      .fallback = "\"auto\"",
      .help = "receive buffers per neighbour; auto = 8 on loopback, else 32"},

@@ -43,5 +43,7 @@ json_t *sl_key_write(const sl_key *key, const sl_experiment *experiment);
 int sl_key_is_default(const sl_key *key, json_t *value);
 /* Returns the section of the key; SL_SECTION_COUNT if agents may differ in it. */
 sl_section sl_key_section(const sl_key *key);
+/* Must agents agree on it? network.* is compared where an order of sending follows from it. */
+bool sl_key_is_compared(const sl_key *key, const sl_experiment *experiment);
 
 #endif

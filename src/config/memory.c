@@ -139,7 +139,7 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     const sl_algorithm *algorithm = sl_algorithm_of(&e->algorithm, NULL);
     const size_t model = dimension * sizeof(float);
     sl_run_memory m = {.task = task_bytes, .available = available_bytes(), .on_device = on_device};
-    sl_node_settings settings = sl_experiment_node(e, plan, dimension, 1);
+    sl_node_settings settings = sl_experiment_node(e, plan, NULL, dimension, 1);
     const size_t average = e->final_average ? model : 0;
     /* who returns has taken another's model, and may have given its own before */
     const size_t returns = e->membership.on_loss == SL_ON_LOSS_CONTINUE ? 2 * model : 0;

@@ -10,14 +10,23 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
-static const char *const unused[] = {"model.",           "data.",
-                                     "network.",         "loss_limit",
-                                     "optimizer.",       "record.evaluate",
-                                     "rounds",           "epochs",
-                                     "final_average",    "record.parameters_at",
-                                     "record.models",    "record.safetensors",
-                                     "checkpoint.",      "monitor.",
-                                     "transport.overlap"};
+static const char *const unused[] = {"model.",
+                                     "data.",
+                                     "network.",
+                                     "loss_limit",
+                                     "optimizer.",
+                                     "record.evaluate",
+                                     "rounds",
+                                     "epochs",
+                                     "final_average",
+                                     "record.parameters_at",
+                                     "record.models",
+                                     "record.safetensors",
+                                     "checkpoint.",
+                                     "monitor.",
+                                     "transport.overlap",
+                                     "transport.buckets",
+                                     "transport.partition_bytes"};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
 static bool is_used(const char *path, const sl_session_reading *how) {

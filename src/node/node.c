@@ -309,7 +309,7 @@ static bool begins_early(const sl_node *n) {
     const bool as_it_leaves =
         first.stage->prepare == NULL || (first.prepared.from == first.published.from &&
                                          first.prepared.count == first.published.count);
-    return n->settings.last_first && !restates(n) && !n->view.is_cut && as_it_leaves;
+    return n->settings.leaves != NULL && !restates(n) && !n->view.is_cut && as_it_leaves;
 }
 
 static int begin_due_exchange(sl_node *n, sl_update *update, sl_error *error) {

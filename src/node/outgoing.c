@@ -109,22 +109,20 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
 
 /* What the next part's encoding looks at. */
 static sl_range next_source(const sl_node *n) {
-    const sl_codec *codec = n->step.outgoing->codec;
+    const sl_codec_set *set = n->step.outgoing;
     sl_range range;
-    sl_codec_part_source(codec, sl_node_place(n, codec, n->step.encoded), &range.from,
+    sl_codec_part_source(set->codec, sl_node_place(set, n->step.encoded), &range.from,
                          &range.count);
     range.from += n->step.what.published.from;
     return range;
 }
 
-/* Of that, what no part before has looked at. */
+/* Parts that look at the same range follow each other. */
 static void adapt(sl_node *n) {
-    const sl_range *published = &n->step.what.published;
-    sl_range range = next_source(n);
-    if (n->settings.last_first)
-        range.count = published->from + published->count - n->step.adapted - range.from;
-    n->step.adapted += range.count;
-    sl_node_sweep(n, n->step.what.stage->prepare, range);
+    const sl_range range = next_source(n);
+    if (n->step.adapted.count == 0 || range.from != n->step.adapted.from)
+        sl_node_sweep(n, n->step.what.stage->prepare, range);
+    n->step.adapted = range;
 }
 
 /* A driver that does not sleep looks often. */
@@ -180,7 +178,7 @@ static bool is_finite(const sl_node *n, const sl_payload *payload) {
 
 static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     const sl_stage *stage = n->step.what.stage;
-    const uint32_t place = sl_node_place(n, n->step.outgoing->codec, part);
+    const uint32_t place = sl_node_place(n->step.outgoing, part);
     if (n->step.adapts)
         adapt(n);
     sl_source source = source_of(n);

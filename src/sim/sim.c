@@ -184,7 +184,7 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
 }
 
 static bool overlaps(const simulator *s) {
-    return s->experiment->transport.overlap != SL_OVERLAP_NONE;
+    return s->sending.leaves.count > 0;
 }
 
 /* Of the message under way, all whose gradient is there. */
@@ -232,13 +232,17 @@ static int take(simulator *s, uint32_t rank, const sl_event *event, sl_error *er
     return result == 0 ? publish_if_asked(s, rank, error) : result;
 }
 
-/* Tensor by tensor, as if it had been computed so. */
+/* Tensor by tensor, as if it had been computed so, and as a worker tells it (world/job.h). */
 static int take_ranges(simulator *s, uint32_t rank, sl_error *error) {
     const peer *p = &s->peers[rank];
-    sl_event event = {.type = SL_EVENT_FINAL, .loss = p->loss, .from = s->task->dimension};
+    const size_t d = s->task->dimension;
+    sl_event event = {.type = SL_EVENT_FINAL, .loss = p->loss, .from = d};
     int result = take(s, rank, &event, error);
     for (size_t t = s->task->tensor_count; t > 1 && p->node != NULL && result == 0; t--) {
-        event.from = s->task->tensor_ends[t - 2];
+        const size_t border = sl_ranges_border(&s->sending.leaves, s->task->tensor_ends[t - 2], d);
+        if (border == event.from)
+            continue;
+        event.from = border;
         result = take(s, rank, &event, error);
     }
     return result;
@@ -411,6 +415,7 @@ static void close_nodes(simulator *s) {
     for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
         close_peer(&s->peers[i]);
     free(s->peers);
+    sl_sending_close(&s->sending);
     sl_scene_close(&s->scene);
     if (s->gradient != NULL)
         s->vec->release(s->gradient);
@@ -562,6 +567,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         result = sl_timeline_open(&s.timeline, s.nodes, error);
     if (result == 0)
         result = sl_experiment_plan(&s.plan, experiment, task, error);
+    if (result == 0)
+        result = sl_experiment_sending(&s.sending, experiment, &s.plan, task, error);
     if (result == 0 && loses(&s))
         result = sl_scene_open(&s.scene, experiment, task->dimension, error);
     if (result == 0)
