@@ -92,7 +92,8 @@ static double kilobytes(size_t elements) {
     return 1e-3 * sizeof(float) * (double)elements;
 }
 
-static void say_ranges(page *p, const trial *t, const sl_sending *s) {
+static void say_ranges(page *p, const trial *t) {
+    const sl_sending *s = &t->sending;
     const sl_ranges *ranges = s->leaves.count > 0 ? &s->leaves : &s->buckets;
     const sl_sending_costs *c = &s->costs;
     size_t least = SIZE_MAX, most = 0;
@@ -114,17 +115,9 @@ static void say_ranges(page *p, const trial *t, const sl_sending *s) {
                     1e3 * sl_ranges_seconds(ranges, t->task.dimension, c));
 }
 
-static void say_sending(page *p, const trial *t) {
-    sl_sending s;
-    if (sl_experiment_sending(&s, t->experiment, &t->plan, &t->task, NULL) != 0)
-        return;
-    say_ranges(p, t, &s);
-    sl_sending_close(&s);
-}
-
 void page_say_times(page *p, const trial *t) {
     const exchange_case c = case_of(t);
-    say_sending(p, t);
+    say_ranges(p, t);
     if (!has_links(&t->experiment->network))
         return;
     say_model(p, t, &c);
