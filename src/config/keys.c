@@ -268,16 +268,16 @@ static const sl_key behind[] = {
              "many times the norm of the own one has sent what makes no sense; 0 takes any"},
     {"transport.overlap", SL_KEY_CHOICE, AT(transport.overlap), .choices = overlaps,
      .fallback = "\"none\"", .is_later = true,
-     .help = "layers: what is sent of a layer leaves once its gradient is there, the last layer "
-             "first, with the numbers of none; merged, partitioned: in an order that network.* "
-             "plans"},
+     .help =
+         "what leaves before all of a gradient is there: layers = each, the last first; merged, "
+         "partitioned = as network.* plans"},
     {"transport.buckets", SL_KEY_CHOICE, AT(transport.buckets), .choices = bucketings,
      .fallback = "\"auto\"", .is_later = true,
-     .help = "all-reduce and parameter-server: what is exchanged by itself, one after the other; "
-             "auto = what transport.overlap merges or partitions, where nothing is compressed"},
+     .help = "all-reduce, parameter-server: ranges exchanged one by one; auto = those that "
+             "transport.overlap plans, if nothing is compressed"},
     {"transport.partition_bytes", SL_KEY_U64, AT(transport.partition_bytes),
      BETWEEN(4096, 1073741824), .fallback = "4194304", .is_later = true,
-     .help = "partitioned: the most that is a piece, in bytes of the vector"},
+     .help = "partitioned: bytes of the vector in a piece, at most"},
     {"transport.window_chunks", SL_KEY_COUNT, AT(transport.window_chunks), BETWEEN(2, 64),
      .fallback = "\"auto\"",
      .help = "receive buffers per neighbour; auto = 8 on loopback, else 32"},

@@ -92,7 +92,9 @@ int sl_session_keys_drop(json_t *root, const sl_session_reading *how, char **war
                                          "checkpoint", "monitor", "final_average"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         json_object_del(root, groups[i]);
-    json_object_del(json_object_get(root, "transport"), "overlap");
+    static const char *const sendings[] = {"overlap", "buckets", "partition_bytes"};
+    for (size_t i = 0; i < sizeof sendings / sizeof *sendings; i++)
+        json_object_del(json_object_get(root, "transport"), sendings[i]);
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");
     if (!how->simulates)
         json_object_del(root, "network");

@@ -428,7 +428,8 @@ static sl_route cut_to(const sl_route *r, const sl_stage *stage) {
 /* The same route for one bucket. */
 static sl_route cut_out(const sl_route *r, size_t bucket) {
     sl_route cut = *r;
-    cut.all = cut.form.all = r->buckets->items[bucket];
+    if (r->buckets != NULL)
+        cut.all = cut.form.all = r->buckets->items[bucket];
     return cut;
 }
 
@@ -453,16 +454,13 @@ static bool find_in_bucket(const sl_route *r, uint64_t exchange, uint32_t *numbe
 }
 
 bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exchange_step *out) {
-    if (r->buckets == NULL)
-        return find_in_bucket(r, exchange, &number, out);
-    for (size_t b = 0; b < r->buckets->count; b++) {
+    const size_t buckets = r->buckets != NULL ? r->buckets->count : 1;
+    bool found = false;
+    for (size_t b = 0; b < buckets && !found; out->bucket = b++) {
         const sl_route cut = cut_out(r, b);
-        if (find_in_bucket(&cut, exchange, &number, out)) {
-            out->bucket = b;
-            return true;
-        }
+        found = find_in_bucket(&cut, exchange, &number, out);
     }
-    return false;
+    return found;
 }
 
 bool sl_route_step_ahead(const sl_route *r, uint64_t exchange, uint32_t number,
@@ -516,8 +514,7 @@ sl_stay sl_route_stays(const sl_route *r, uint64_t exchange, uint32_t number,
 sl_range sl_route_range(const sl_route *r, const sl_exchange_step *step, uint32_t peer) {
     if (!step->separate)
         return step->coming;
-    const sl_route bucket = r->buckets != NULL ? cut_out(r, step->bucket) : *r,
-                   cut = cut_to(&bucket, step->stage);
+    const sl_route bucket = cut_out(r, step->bucket), cut = cut_to(&bucket, step->stage);
     return shard(&cut, sl_peer_index(r->ranks, r->nodes, peer));
 }
 

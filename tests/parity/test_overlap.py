@@ -18,7 +18,8 @@ LINKS = {"bandwidth_mbit": 20, "latency_ms": 0.2, "gradient_ms": 30, "coding": F
 def experiment(settings, topology=GOSSIP, optimizer=MOMENTUM, **more):
     """26 thousand parameters in three layers, of which the first has most, in frames of 4 KiB."""
     e = network(MLP, topology, settings, optimizer)
-    return {**e, "rounds": 8, "record": {"every": 2, "parameters_at": [1, 8]}, "network": LINKS, **more}
+    record = {"every": 2, "parameters_at": [1, 8]}
+    return {**e, "rounds": 8, "record": record, "network": LINKS, **more}
 
 
 def compressed(name, compressor, **more):

@@ -378,6 +378,23 @@ START_TEST(hashes_stay_as_they_were) {
                       sl_section_name((sl_section)s));
 }
 
+/* All must plan alike; who plans nothing may simulate other links. */
+START_TEST(links_are_compared_where_an_order_follows_from_them) {
+    static const char *const ways[] = {"layers", "merged"};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        uint64_t hashes[2];
+        for (int slow = 0; slow < 2; slow++) {
+            char json[512];
+            snprintf(json, sizeof json,
+                     WITH("\"transport\": {\"overlap\": \"%s\"},"
+                          " \"network\": {\"gradient_ms\": 5, \"latency_ms\": %d}"),
+                     ways[i], 1 + slow);
+            hashes[slow] = sl_experiment_section_hash(parse(json), SL_SECTION_run);
+        }
+        ck_assert((hashes[0] == hashes[1]) == (i == 0));
+    }
+}
+
 START_TEST(the_spelling_of_a_number_does_not_change_the_hash) {
     sl_experiment *a = parse(WITH("'optimizer': {'learning_rate': 1, 'momentum': 0.50}"));
     sl_experiment *b = parse(WITH("'optimizer': {'learning_rate': 10e-1, 'momentum': 0.5}"));
