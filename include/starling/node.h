@@ -299,9 +299,9 @@ SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
 
 SL_API uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
 SL_API size_t sl_node_part_bytes_max(const sl_node *node);
-/* Would sl_node_payload return without waiting for a device, and is the gradient of that part
- * there?
- */
+/* Is the gradient of the next part there? */
+SL_API bool sl_node_may_encode(const sl_node *node);
+/* And would sl_node_payload return without waiting for a device? */
 SL_API bool sl_node_ready(sl_node *node);
 /* Before the driver sleeps: has the device done what the node has found undone? Then the driver
  * does not sleep: it sends SL_EVENT_NOTIFIED and asks sl_node_ready again. If not, notify_fd is

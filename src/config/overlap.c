@@ -34,10 +34,12 @@ static int check_overlap(const sl_experiment *e, const sl_algorithm *a, sl_error
                        "optimizer.clip_norm: %g needs the norm of the whole gradient before a part "
                        "of it is used; set it to 0, or transport.overlap to \"none\"",
                        e->optimizer.clip_norm);
-    if (strcmp(e->device, "cpu") != 0)
+    if (strcmp(e->device, "cpu") != 0 && sl_buckets_of(e) == SL_OVERLAP_NONE)
         return sl_fail(error, SL_EINVAL,
-                       "transport.overlap: \"%s\" is for vectors on the host, but device is "
-                       "\"%s\"; take \"cpu\", or \"none\"",
+                       "transport.overlap: \"%s\" with device \"%s\", from which only what is "
+                       "exchanged by itself leaves before the rest; take all-reduce or "
+                       "parameter-server without a compressor, with \"merged\" or "
+                       "\"partitioned\", or device \"cpu\", or \"none\"",
                        name, e->device);
     return check_compressor(e, name, error);
 }

@@ -89,7 +89,7 @@ static int add_set(sl_codecs *codecs, size_t count, const sl_compressor_config *
     int result = split ? sl_codec_open_split(&set->codec, compressor, s->tensor_ends,
                                              s->tensor_count, s->part_bytes, error)
                        : sl_codec_open(&set->codec, compressor, count, s->part_bytes, error);
-    if (result == 0 && s->leaves != NULL)
+    if (result == 0 && s->leaves != NULL && s->buckets == NULL)
         result = put_in_order(set, s->leaves, s->dimension, error);
     if (result == 0)
         result = sl_encoder_open(&set->encoder, set->codec, s->vec, error);

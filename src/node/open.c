@@ -164,8 +164,7 @@ static bool ranks(const sl_node *n) {
  * part by part. */
 static uint32_t choose_batch(const sl_node *n, size_t width) {
     const sl_node_settings *s = &n->settings;
-    if (s->vec->on_host || s->direct || s->leaves != NULL || n->algorithm->keeps_messages ||
-        width == 0)
+    if (s->vec->on_host || s->direct || n->algorithm->keeps_messages || width == 0)
         return 1;
     const size_t part = sl_round_up(n->view.codecs.part_bytes_max, SL_VEC_ALIGNMENT),
                  fit = batch_bytes / (width * part), half = s->inbox_parts / 2,

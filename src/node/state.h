@@ -94,8 +94,9 @@ typedef struct sl_step_state {
     const sl_codec_set *outgoing; /* NULL: nothing goes out */
     sl_outbound message;
     uint32_t encoded, sent;
-    bool adapts;         /* the vector is prepared part by part, as it leaves: */
-    sl_range adapted;    /* last; several parts may look at it */
+    bool adapts;          /* the vector is prepared part by part, as it leaves: */
+    sl_range adapted;     /* last; several parts may look at it */
+    bool awaits_gradient; /* the message is not begun, which a device encodes at once */
     bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
     uint32_t group_count;
     double norm_limit; /* of the parts that come in it; 0: any is taken */

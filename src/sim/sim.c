@@ -192,7 +192,7 @@ static int publish_parts(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     int result = 0;
     while (p->encoded < p->sending.parts && p->node != NULL && result == 0 &&
-           (!overlaps(s) || sl_node_ready(p->node)))
+           sl_node_may_encode(p->node))
         result = publish_part(s, rank, &p->sending, p->encoded++, error);
     return result;
 }

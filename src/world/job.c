@@ -31,9 +31,11 @@ int sl_job_means_open(sl_job_means *out, const sl_vec_ops *vec, const sl_task *t
                           .leaves = leaves,
                           .watching = {pass_on, out},
                           .told = told};
-    if (task->watch != NULL && leaves != NULL)
+    const int result = sl_host_task_open(&out->host, vec, &out->task, error);
+    /* What is copied to a device is there when all of it is. */
+    if (result == 0 && task->watch != NULL && leaves != NULL && out->host.g == NULL)
         task->watch(task->context, &out->watching);
-    return sl_host_task_open(&out->host, vec, &out->task, error);
+    return result;
 }
 
 void sl_job_means_close(sl_job_means *m) {

@@ -6,7 +6,8 @@ import functools
 import os
 import sys
 
-from _simulate import QUICK, main, of
+from _here import check
+from _simulate import QUICK, call, main, of
 from parity import EXPONENTIAL, GOSSIP, MLP, MOMENTUM, PLAIN, RING, SIX
 from parity import compare, in_folder, network, train, written
 
@@ -93,7 +94,26 @@ def same_bits(starling, folder, settings, commands):
             compare(base, trained(command, f"{way}-{command}", f"transport.overlap={way}"))
 
 
+def same_on_a_device(starling, folder, settings):
+    """Of the emulated GPU, where a network's gradient is there layer by layer."""
+    plugin = os.path.join(os.path.dirname(os.path.dirname(starling)), "gpu")
+    env = {"STARLING_PLUGIN": os.path.join(plugin, "libstarling-emulated.so")}
+    path = written(folder, {**settings, "device": "cuda:0"})
+    for way in WAYS[1:]:
+        outs = []
+        for command, key in (("sim", "buckets"), ("sim", "overlap"), ("run", "overlap")):
+            outs.append(os.path.join(folder, f"{way}-{command}-{key}"))
+            sets = ["--set", f"transport.{key}={way}", "--set", "transport.partition_bytes=10000"]
+            ended = call(starling, command, path, "--out", outs[-1], *sets, env=env)
+            check(ended.returncode == 0, ended.stderr)
+        for out in outs[1:]:
+            compare(outs[0], out)
+
+
 def all_checks(starling):
+    for name in ("shards", "one server", "all-reduce ring", "all-reduce double-tree"):
+        run = functools.partial(in_folder, same_on_a_device, starling, SAME[name])
+        yield f"overlap on a device, {name}", run
     for i, name in list(enumerate(SAME))[:: 4 if QUICK else 1]:
         commands = [("sim", "run") if k == i % len(WAYS) else ("sim",) for k in range(len(WAYS))]
         yield f"overlap, {name}", functools.partial(

@@ -204,7 +204,6 @@ static void draw_habits(scenario *s) {
 static const sl_progress *told[NODES_MAX + 1];
 
 void scenario_draw(scenario *out, uint64_t seed) {
-    memset(told, 0, sizeof told);
     *out = (scenario){.seed = seed};
     draw_experiment(out);
     draw_habits(out);
@@ -296,6 +295,7 @@ static sl_evaluation evaluate(void *context, const float *x) {
 }
 
 sl_task scenario_task(scenario *s) {
+    memset(told, 0, sizeof told);
     for (size_t t = 0; t < SCENARIO_TENSORS; t++)
         s->ends[t] = s->dimension * (t + 1) / SCENARIO_TENSORS;
     return (sl_task){.context = s,
