@@ -79,11 +79,13 @@ typedef enum sl_overlap {
 #undef SL_OVERLAP_ENUM
 } sl_overlap;
 
-/* In what ranges a form of all-reduce, or servers, exchange the vector, each by itself. auto:
- * merged or partitioned where it overlaps so and nothing is compressed, else whole. */
+/* In what ranges the vector is exchanged, each by itself. auto: as it overlaps, where nothing is
+ * compressed and a message could not leave part by part: on a GPU, and of the planned ways in
+ * all-reduce and servers; else whole. */
 #define SL_BUCKETINGS(X)                                                                           \
     X(AUTO, "auto")                                                                                \
     X(WHOLE, "whole")                                                                              \
+    X(LAYERS, "layers")                                                                            \
     X(MERGED, "merged")                                                                            \
     X(PARTITIONED, "partitioned")
 typedef enum sl_buckets {

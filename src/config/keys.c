@@ -273,8 +273,8 @@ static const sl_key behind[] = {
          "partitioned = as network.* plans"},
     {"transport.buckets", SL_KEY_CHOICE, AT(transport.buckets), .choices = bucketings,
      .fallback = "\"auto\"", .is_later = true,
-     .help = "all-reduce, parameter-server: ranges exchanged one by one; auto = those that "
-             "transport.overlap plans, if nothing is compressed"},
+     .help = "ranges that are exchanged one by one, uncompressed; auto = transport.overlap's, on a "
+             "GPU, and planned ones of all-reduce and servers"},
     {"transport.partition_bytes", SL_KEY_U64, AT(transport.partition_bytes),
      BETWEEN(4096, 1073741824), .fallback = "4194304", .is_later = true,
      .help = "partitioned: bytes of the vector in a piece, at most"},

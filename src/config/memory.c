@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "config/buffers.h"
+#include "config/overlap.h"
 #include "starling/device.h"
 
 /* ---- available memory ---- */
@@ -162,7 +163,8 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     /* The simulator's nodes share a gradient where the algorithm does not keep it, and nobody waits
      * for all gradients. */
     const bool apart = sl_experiment_recovers(e);
-    if (algorithm != NULL && algorithm->async == NULL && !algorithm->keeps_gradient && !apart)
+    if (algorithm != NULL && algorithm->async == NULL && !algorithm->keeps_gradient &&
+        sl_buckets_of(e) == SL_OVERLAP_NONE && !apart)
         kept -= (nodes - 1) * model;
     kept += apart ? nodes / 2 * m.vectors : 0; /* set aside, beside those that take their place */
     m.simulator = (on_device ? nodes * model : kept) + copied + average + task_bytes;

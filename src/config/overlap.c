@@ -21,6 +21,10 @@ static int check_compressor(const sl_experiment *e, const char *name, sl_error *
                        : "");
 }
 
+static bool is_on_device(const sl_experiment *e) {
+    return strcmp(e->device, "cpu") != 0;
+}
+
 static int check_overlap(const sl_experiment *e, const sl_algorithm *a, sl_error *error) {
     const char *name = overlaps[e->transport.overlap];
     if (!a->works_on_ranges)
@@ -34,31 +38,31 @@ static int check_overlap(const sl_experiment *e, const sl_algorithm *a, sl_error
                        "optimizer.clip_norm: %g needs the norm of the whole gradient before a part "
                        "of it is used; set it to 0, or transport.overlap to \"none\"",
                        e->optimizer.clip_norm);
-    if (strcmp(e->device, "cpu") != 0 && sl_buckets_of(e) == SL_OVERLAP_NONE)
+    if (is_on_device(e) && sl_buckets_of(e) == SL_OVERLAP_NONE)
         return sl_fail(error, SL_EINVAL,
                        "transport.overlap: \"%s\" with device \"%s\", from which only what is "
-                       "exchanged by itself leaves before the rest; take all-reduce or "
-                       "parameter-server without a compressor, with \"merged\" or "
-                       "\"partitioned\", or device \"cpu\", or \"none\"",
+                       "exchanged by itself leaves before the rest; take no compressor and "
+                       "transport.buckets \"auto\", or device \"cpu\", or \"none\"",
                        name, e->device);
     return check_compressor(e, name, error);
 }
 
-/* Whatever a node's form of all-reduce is, or its servers: each range is summed up as the whole is.
- * What is compressed would draw other numbers. */
+/* Each range is mixed, or summed up, as the whole is. What is compressed would draw other numbers.
+ */
 static bool takes_buckets(const sl_algorithm *a, const sl_experiment *e) {
-    return a->works_on_ranges && e->algorithm.compressor.kind == SL_COMPRESSOR_IDENTITY &&
-           (a->route == SL_ROUTE_ALL_REDUCE || a->route == SL_ROUTE_SERVER);
+    return a->works_on_ranges && e->algorithm.compressor.kind == SL_COMPRESSOR_IDENTITY;
 }
 
 static int check_buckets(const sl_experiment *e, const sl_algorithm *a, sl_error *error) {
     const sl_buckets buckets = e->transport.buckets;
     if (buckets == SL_BUCKETS_AUTO || buckets == SL_BUCKETS_WHOLE || takes_buckets(a, e))
         return 0;
-    return sl_fail(error, SL_EINVAL,
-                   "transport.buckets: \"%s\" is for all-reduce and parameter-server without a "
-                   "compressor, not for this form of algorithm '%s'; take \"auto\" or \"whole\"",
-                   bucketings[buckets], a->name);
+    return sl_fail(
+        error, SL_EINVAL,
+        "transport.buckets: \"%s\" is for d-psgd with adapt-then-combine, all-reduce and "
+        "parameter-server without a compressor, not for this form of algorithm '%s'; "
+        "take \"auto\" or \"whole\"",
+        bucketings[buckets], a->name);
 }
 
 /* Whose value asks for a plan. */
@@ -95,15 +99,22 @@ int sl_overlap_check(const sl_experiment *e, sl_error *error) {
     return result == 0 && sl_sending_is_planned(e) ? check_costs(e, error) : result;
 }
 
-sl_overlap sl_buckets_of(const sl_experiment *e) {
+/* On the host a plain message leaves part by part, but in the steps of an all-reduce. */
+static bool follows_overlap(const sl_experiment *e) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
-    const bool follows =
-        e->transport.overlap > SL_OVERLAP_LAYERS && a != NULL && takes_buckets(a, e);
+    const bool plans = e->transport.overlap > SL_OVERLAP_LAYERS;
+    return a != NULL && takes_buckets(a, e) &&
+           (is_on_device(e) || (plans && a->route != SL_ROUTE_TOPOLOGY));
+}
+
+sl_overlap sl_buckets_of(const sl_experiment *e) {
     switch (e->transport.buckets) {
     case SL_BUCKETS_AUTO:
-        return follows ? e->transport.overlap : SL_OVERLAP_NONE;
+        return follows_overlap(e) ? e->transport.overlap : SL_OVERLAP_NONE;
     case SL_BUCKETS_WHOLE:
         break;
+    case SL_BUCKETS_LAYERS:
+        return SL_OVERLAP_LAYERS;
     case SL_BUCKETS_MERGED:
         return SL_OVERLAP_MERGED;
     case SL_BUCKETS_PARTITIONED:
@@ -113,5 +124,5 @@ sl_overlap sl_buckets_of(const sl_experiment *e) {
 }
 
 bool sl_sending_is_planned(const sl_experiment *e) {
-    return e->transport.overlap > SL_OVERLAP_LAYERS || e->transport.buckets > SL_BUCKETS_WHOLE;
+    return e->transport.overlap > SL_OVERLAP_LAYERS || e->transport.buckets > SL_BUCKETS_LAYERS;
 }

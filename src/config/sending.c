@@ -158,7 +158,7 @@ int sl_experiment_sending(sl_sending *out, const sl_experiment *e, const sl_plan
     traffic t = {0};
     *out = (sl_sending){0};
     int result = a == NULL ? SL_EINVAL : 0;
-    if (result == 0 && sl_sending_is_planned(e))
+    if (result == 0 && (sl_sending_is_planned(e) || buckets != SL_OVERLAP_NONE))
         result = find_busiest(&t, e, a, plan, &shapes, error);
     if (result == 0 && sl_sending_is_planned(e))
         out->costs = costs_of(e, a, plan, task, &t);

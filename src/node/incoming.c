@@ -263,7 +263,7 @@ static void measure_parts(sl_node *n, uint32_t count, sl_range range, size_t ele
     for (uint32_t i = 0; i < count; i++) {
         const sl_part *p = &n->room.parts[i];
         sl_measure_add(&n->view.measured, p->neighbour, n->step.what.in.weights[p->neighbour],
-                       p->index, p->payload.data, own, range.count, elements);
+                       n->round.measured + p->index, p->payload.data, own, range.count, elements);
     }
 }
 

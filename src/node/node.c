@@ -51,15 +51,16 @@ static void begin_step(sl_node *n) {
                         : n->inbox.peer_count;
     n->step.outgoing =
         sl_codecs_find(&n->view.codecs, step->published.count, step->stage, n->state.exchange);
-    n->round.measure =
-        n->step.number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n) && !n->state.alone;
+    n->round.measure = step->stage == sl_algorithm_stage(n->algorithm, 0) && is_due(n) &&
+                       sl_outgoing_is_plain_gossip(n) && !n->state.alone;
     n->step.norm_limit =
         n->settings.vec->on_host && !n->state.alone && sl_outgoing_is_plain_gossip(n)
             ? n->settings.norm_limit
             : 0;
     n->step.adapts = sl_outgoing_adapts(n);
+    n->step.awaits_gradient = !n->settings.vec->on_host && !sl_node_is_final(n, step->published);
     sl_incoming_begin(n);
-    if (!n->step.adapts)
+    if (!n->step.adapts && !n->step.awaits_gradient)
         sl_node_sweep(n, step->stage->prepare, step->prepared);
     if (step->stage->meet != NULL && step->published.count > 0)
         step->stage->meet(&n->state);
@@ -105,6 +106,8 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
         n->life.exchanged = 1;
         return 0;
     }
+    if (before != NULL && number > 0 && n->step.outgoing != NULL)
+        n->round.measured += sl_codec_parts(n->step.outgoing->codec);
     n->step = (sl_step_state){.number = number, .what = step};
     begin_step(n);
     if (n->step.outgoing == NULL)

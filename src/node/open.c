@@ -199,11 +199,17 @@ static bool allocate_steps(sl_node *n) {
     return n->room.sizes != NULL;
 }
 
+/* Each bucket's parts, of which only the last is shorter. */
+static size_t count_measured(const sl_node *n) {
+    const sl_ranges *buckets = n->settings.buckets;
+    return n->view.codecs.parts_max + (buckets != NULL ? buckets->count : 0);
+}
+
 static bool allocate_of_view(sl_node *n) {
     const uint32_t count = sl_route_peers(&n->view.route, &n->view.peers);
     return allocate_replicas(n) && allocate_buffer(n) && allocate_steps(n) &&
            sl_measure_open(&n->view.measured, n->settings.vec, sl_route_width(&n->view.route),
-                           n->view.codecs.parts_max, n->settings.leaves != NULL) == 0 &&
+                           count_measured(n), n->settings.leaves != NULL) == 0 &&
            sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
                          sl_staging_tokens_max(&n->view.staging)) == 0;
 }

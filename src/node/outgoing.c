@@ -104,8 +104,6 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
     n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
     *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=
         n->step.what.out.count;
-    n->step.awaits_gradient =
-        !n->settings.vec->on_host && !sl_node_is_final(n, n->step.what.published);
     return silent || n->step.awaits_gradient ? 0 : begin_encoder(n, error);
 }
 
@@ -134,6 +132,7 @@ static void begin_late(sl_node *n) {
     if (!n->step.awaits_gradient)
         return;
     n->step.awaits_gradient = false;
+    sl_node_sweep(n, n->step.what.stage->prepare, n->step.what.prepared);
     const int result = begin_encoder(n, NULL);
     assert(result == 0);
 }

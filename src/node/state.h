@@ -81,9 +81,10 @@ typedef struct sl_life {
 /* The round under way. */
 typedef struct sl_round_state {
     bool gradient_ready, exchanging;
-    bool begun;   /* its exchange; or it has none */
-    bool measure; /* the neighbours' distance, in view.measured */
-    size_t final; /* the gradient is there from this element on; 0: all of it, or none */
+    bool begun;        /* its exchange; or it has none */
+    bool measure;      /* the neighbours' distance, in view.measured */
+    uint32_t measured; /* parts of steps that are over */
+    size_t final;      /* the gradient is there from this element on; 0: all of it, or none */
     sl_round statistics;
 } sl_round_state;
 
@@ -96,7 +97,7 @@ typedef struct sl_step_state {
     uint32_t encoded, sent;
     bool adapts;          /* the vector is prepared part by part, as it leaves: */
     sl_range adapted;     /* last; several parts may look at it */
-    bool awaits_gradient; /* the message is not begun, which a device encodes at once */
+    bool awaits_gradient; /* a device prepares and encodes the message at once: not yet */
     bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
     uint32_t group_count;
     double norm_limit; /* of the parts that come in it; 0: any is taken */

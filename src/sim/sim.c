@@ -357,9 +357,9 @@ static int report_round(simulator *s, uint64_t round) {
 }
 
 /* A node that is done with its gradient when it has published need not keep it while the others
- * compute theirs. */
+ * compute theirs. Of buckets all but the first are published later. */
 static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error *error) {
-    if (algorithm->keeps_gradient || s->task->lend != NULL ||
+    if (algorithm->keeps_gradient || s->sending.buckets.count > 0 || s->task->lend != NULL ||
         sl_experiment_recovers(s->experiment) || sl_sim_repeats(s))
         return 0;
     s->gradient = s->vec->allocate(s->task->dimension);
@@ -560,8 +560,6 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     if (result == 0 && algorithm->async != NULL)
         return run_clocked(&s, stop, error);
     if (result == 0)
-        result = share_gradient(&s, algorithm, error);
-    if (result == 0)
         result = open_copies(&s, error);
     if (result == 0 && timeline != NULL)
         result = sl_timeline_open(&s.timeline, s.nodes, error);
@@ -569,6 +567,8 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         result = sl_experiment_plan(&s.plan, experiment, task, error);
     if (result == 0)
         result = sl_experiment_sending(&s.sending, experiment, &s.plan, task, error);
+    if (result == 0)
+        result = share_gradient(&s, algorithm, error);
     if (result == 0 && loses(&s))
         result = sl_scene_open(&s.scene, experiment, task->dimension, error);
     if (result == 0)

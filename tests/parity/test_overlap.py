@@ -73,7 +73,7 @@ SAME = {
 }
 
 
-def has_buckets(settings):
+def has_shards(settings):
     algorithm = settings["algorithm"]
     return algorithm["name"] != "d-psgd" and "compressor" not in algorithm
 
@@ -88,30 +88,43 @@ def same_bits(starling, folder, settings, commands):
 
     whole = trained("sim", "none")
     for way, of_way in zip(WAYS, commands):
-        buckets = has_buckets(settings) and way != "layers"
-        base = trained("sim", f"{way}-b", f"transport.buckets={way}") if buckets else whole
+        sharded = has_shards(settings) and way != "layers"
+        base = trained("sim", f"{way}-b", f"transport.buckets={way}") if sharded else whole
         for command in of_way:
             compare(base, trained(command, f"{way}-{command}", f"transport.overlap={way}"))
 
 
 def same_on_a_device(starling, folder, settings):
-    """Of the emulated GPU, where a network's gradient is there layer by layer."""
+    """Of the emulated GPU, where a network's gradient is there layer by layer, and each range is a
+    message."""
     plugin = os.path.join(os.path.dirname(os.path.dirname(starling)), "gpu")
     env = {"STARLING_PLUGIN": os.path.join(plugin, "libstarling-emulated.so")}
     path = written(folder, {**settings, "device": "cuda:0"})
-    for way in WAYS[1:]:
-        outs = []
-        for command, key in (("sim", "buckets"), ("sim", "overlap"), ("run", "overlap")):
-            outs.append(os.path.join(folder, f"{way}-{command}-{key}"))
-            sets = ["--set", f"transport.{key}={way}", "--set", "transport.partition_bytes=10000"]
-            ended = call(starling, command, path, "--out", outs[-1], *sets, env=env)
-            check(ended.returncode == 0, ended.stderr)
-        for out in outs[1:]:
-            compare(outs[0], out)
+
+    def trained(command, key):
+        out = os.path.join(folder, f"{command}-{key}")
+        sets = ["--set", f"transport.{key}", "--set", "transport.partition_bytes=10000"]
+        ended = call(starling, command, path, "--out", out, *sets, env=env)
+        check(ended.returncode == 0, ended.stderr)
+        return out
+
+    def parameters(out):
+        with open(os.path.join(out, "parameters.jsonl")) as file:
+            return file.read()
+
+    whole = trained("sim", "buckets=whole")
+    for way in WAYS:
+        base = trained("sim", f"buckets={way}")
+        check(has_shards(settings) or parameters(base) == parameters(whole), f"not as whole: {way}")
+        for command in ("sim", "run"):
+            compare(base, trained(command, f"overlap={way}"))
 
 
 def all_checks(starling):
-    for name in ("shards", "one server", "all-reduce ring", "all-reduce double-tree"):
+    for name in ("d-psgd", "d-psgd lamb", "d-psgd schedule", "shards", "one server") + (
+        "all-reduce ring",
+        "all-reduce double-tree",
+    ):
         run = functools.partial(in_folder, same_on_a_device, starling, SAME[name])
         yield f"overlap on a device, {name}", run
     for i, name in list(enumerate(SAME))[:: 4 if QUICK else 1]:

@@ -213,8 +213,8 @@ def before_all_is_there():
         text = f'transport.{key}: "merged" plans by '
         yield {**planned, "network": {**links, "gradient_ms": 0}}, text + "the time of a gradient"
         yield {**planned, "network": {"gradient_ms": 5}}, text + "what sending costs"
-    text = 'transport.buckets: "merged" is for all-reduce and parameter-server without'
-    for algorithm in (on(RING, "d-psgd"), on(RING, "all-reduce", compressor="float16")):
+    text = 'transport.buckets: "merged" is for d-psgd with adapt-then-combine, all-reduce and'
+    for algorithm in (on(RING, "choco-sgd"), on(RING, "all-reduce", compressor="float16")):
         yield {**layers, **algorithm, "transport": {"buckets": "merged"}}, text
     many = {**on(RING, "all-reduce"), "network": links}
     many["model"] = {"name": "synthetic", "table": "resnet50"}
