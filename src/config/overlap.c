@@ -107,10 +107,18 @@ static bool follows_overlap(const sl_experiment *e) {
            (is_on_device(e) || (plans && a->route != SL_ROUTE_TOPOLOGY));
 }
 
+void sl_buckets_resolve(sl_experiment *e) {
+    static const sl_buckets same[] = {[SL_OVERLAP_NONE] = SL_BUCKETS_AUTO,
+                                      [SL_OVERLAP_LAYERS] = SL_BUCKETS_LAYERS,
+                                      [SL_OVERLAP_MERGED] = SL_BUCKETS_MERGED,
+                                      [SL_OVERLAP_PARTITIONED] = SL_BUCKETS_PARTITIONED};
+    if (e->transport.buckets == SL_BUCKETS_AUTO && follows_overlap(e))
+        e->transport.buckets = same[e->transport.overlap];
+}
+
 sl_overlap sl_buckets_of(const sl_experiment *e) {
     switch (e->transport.buckets) {
     case SL_BUCKETS_AUTO:
-        return follows_overlap(e) ? e->transport.overlap : SL_OVERLAP_NONE;
     case SL_BUCKETS_WHOLE:
         break;
     case SL_BUCKETS_LAYERS:

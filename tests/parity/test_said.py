@@ -204,7 +204,10 @@ def before_all_is_there():
         ({"optimizer": {"clip_norm": 1}}, "optimizer.clip_norm: 1 needs the norm"),
         (on(RING, "choco-sgd", compressor="float16"), "'choco-sgd'"),
         (on(RING, "d-psgd", variant="combine-while-adapt"), "'d-psgd'"),
-        ({"device": "cuda:0"}, 'with device "cuda:0", from which only what is exchanged by'),
+        (
+            {**on(RING, "all-reduce", compressor="float16"), "device": "cuda:0"},
+            'with device "cuda:0", from which only what is exchanged by',
+        ),
     ):
         for way in ("layers", "merged", "partitioned"):
             yield {**layers, **changes, "transport": {"overlap": way}}, text
