@@ -238,12 +238,13 @@ static int take_ranges(simulator *s, uint32_t rank, sl_error *error) {
     const size_t d = s->task->dimension;
     sl_event event = {.type = SL_EVENT_FINAL, .loss = p->loss, .from = d};
     int result = take(s, rank, &event, error);
+    size_t told = d;
     for (size_t t = s->task->tensor_count; t > 1 && p->node != NULL && result == 0; t--) {
-        const size_t border = sl_ranges_border(&s->sending.leaves, s->task->tensor_ends[t - 2], d);
-        if (border == event.from)
-            continue;
-        event.from = border;
-        result = take(s, rank, &event, error);
+        event.from = s->task->tensor_ends[t - 2];
+        const size_t border = sl_ranges_border(&s->sending.leaves, event.from, d);
+        if (border != told)
+            result = take(s, rank, &event, error);
+        told = border;
     }
     return result;
 }

@@ -10,16 +10,15 @@ static void wait_until(double seconds) {
         sl_clock_sleep(seconds - now);
 }
 
-/* What leaves together is told of together. */
+/* What leaves together is told of together, in whole tensors. */
 static void pass_on(void *means, double loss, size_t from) {
     sl_job_means *m = means;
     const size_t border = sl_ranges_border(m->leaves, from, m->task.dimension);
     if (border == m->border)
         return;
     m->border = border;
-    wait_until(m->began_s +
-               m->task.gradient_seconds * sl_gradient_share(border, m->task.dimension));
-    m->told.tell(m->told.context, loss, border);
+    wait_until(m->began_s + m->task.gradient_seconds * sl_gradient_share(from, m->task.dimension));
+    m->told.tell(m->told.context, loss, from);
 }
 
 int sl_job_means_open(sl_job_means *out, const sl_vec_ops *vec, const sl_task *task,

@@ -83,7 +83,7 @@ def same_bits(starling, folder, settings, commands):
     path = written(folder, settings)
 
     def trained(command, name, *changes):
-        pieces = "transport.partition_bytes=10000"
+        pieces = "transport.partition_bytes=4096"
         return train(starling, command, path, os.path.join(folder, name), pieces, *changes)
 
     whole = trained("sim", "none")
@@ -103,7 +103,7 @@ def same_on_a_device(starling, folder, settings):
 
     def trained(command, key):
         out = os.path.join(folder, f"{command}-{key}")
-        sets = ["--set", f"transport.{key}", "--set", "transport.partition_bytes=10000"]
+        sets = ["--set", f"transport.{key}", "--set", "transport.partition_bytes=4096"]
         ended = call(starling, command, path, "--out", out, *sets, env=env)
         check(ended.returncode == 0, ended.stderr)
         return out
