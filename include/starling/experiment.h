@@ -324,8 +324,9 @@ SL_API char *sl_experiment_json(const sl_experiment *experiment);
 /* The same without the keys that have no effect on it. */
 SL_API char *sl_experiment_resolved(const sl_experiment *experiment);
 /* The sections that must agree between agents. Each has its own hash, so that a refusal names the
- * section. The topology has a hash of its own; name, record, transport but for overlap, network
- * and device may differ. */
+ * section. The topology has a hash of its own; name, record, network, device, and transport
+ * but for overlap, buckets and partition_bytes may differ; where an order of sending follows from
+ * network.*, that is of the run. */
 #define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data) X(checkpoint)
 typedef enum sl_section {
 #define SL_SECTION_ENUM(name) SL_SECTION_##name,

@@ -77,8 +77,8 @@ typedef struct sl_node_settings {
     const sl_ranges *leaves;   /* the order of a message's parts, which need not wait for all of
                                     the gradient; borrowed, as the next one, and equal on all
                                     peers; NULL: rising, once it is there */
-    const sl_ranges *buckets;  /* all-reduce and servers: ranges that are exchanged one after the
-                                    other; NULL: the vector at once */
+    const sl_ranges *buckets;  /* that are exchanged one after the other; NULL: the vector at once.
+                                  On a device each leaves once all of its gradient is there */
     size_t part_bytes;    /* longest payload of one part; at least SL_PART_BYTES_MIN, except for
                              identity */
     uint32_t inbox_parts; /* the credit: how many unconsumed parts of one neighbour may be here; 0:
