@@ -66,10 +66,33 @@ typedef enum sl_gpu_direct {
     SL_GPU_DIRECT_ON
 } sl_gpu_direct;
 
-/* When a message begins to leave: once its gradient is there, or layer by layer, the last one
- * first.
- */
-typedef enum sl_overlap { SL_OVERLAP_NONE, SL_OVERLAP_LAYERS } sl_overlap;
+/* When a message begins to leave: once its gradient is there, or beside it, as starling/ranges.h
+ * says. */
+#define SL_OVERLAPS(X)                                                                             \
+    X(NONE, "none")                                                                                \
+    X(LAYERS, "layers")                                                                            \
+    X(MERGED, "merged")                                                                            \
+    X(PARTITIONED, "partitioned")
+typedef enum sl_overlap {
+#define SL_OVERLAP_ENUM(kind, name) SL_OVERLAP_##kind,
+    SL_OVERLAPS(SL_OVERLAP_ENUM)
+#undef SL_OVERLAP_ENUM
+} sl_overlap;
+
+/* In what ranges the vector is exchanged, each by itself. auto: as it overlaps, where nothing is
+ * compressed and a message could not leave part by part: on a GPU, and of the planned ways in
+ * all-reduce and servers; else whole. */
+#define SL_BUCKETINGS(X)                                                                           \
+    X(AUTO, "auto")                                                                                \
+    X(WHOLE, "whole")                                                                              \
+    X(LAYERS, "layers")                                                                            \
+    X(MERGED, "merged")                                                                            \
+    X(PARTITIONED, "partitioned")
+typedef enum sl_buckets {
+#define SL_BUCKETS_ENUM(kind, name) SL_BUCKETS_##kind,
+    SL_BUCKETINGS(SL_BUCKETS_ENUM)
+#undef SL_BUCKETS_ENUM
+} sl_buckets;
 
 typedef struct sl_transport_config {
     char provider[SL_NAME_MAX]; /* libfabric provider: "tcp", "verbs" */
@@ -78,6 +101,8 @@ typedef struct sl_transport_config {
     bool checksums;             /* of the payloads that this agent sends */
     double norm_limit;          /* of a part that comes, in norms of the own one; 0: any is taken */
     sl_overlap overlap;
+    sl_buckets buckets;
+    uint64_t partition_bytes; /* at most, of what is partitioned */
     uint64_t window_chunks;   /* receive buffers for each neighbour; SL_COUNT_AUTO: by where the
                                  agent listens */
     double timeout_s;         /* silence after which a neighbour counts as dead */
@@ -239,6 +264,16 @@ SL_API int sl_security_look(const sl_security_config *config, sl_authority_ends 
 SL_API int sl_experiment_plan(sl_plan *out, const sl_experiment *experiment, const sl_task *task,
                               sl_error *error);
 
+/* In which order the experiment's nodes send, and exchange, the ranges of their vector. */
+typedef struct sl_sending {
+    sl_ranges leaves, buckets; /* no ranges: sl_node_settings has NULL */
+    sl_sending_costs costs;    /* that they follow from; zeros: from none */
+} sl_sending;
+/* Of the plan's algorithm on the topology that begins the run. SL_EINVAL, SL_ENOMEM. */
+SL_API int sl_experiment_sending(sl_sending *out, const sl_experiment *experiment,
+                                 const sl_plan *plan, const sl_task *task, sl_error *error);
+SL_API void sl_sending_close(sl_sending *sending);
+
 /* All that a run may ever have: those of the topology, which begin it, and membership.joiners. */
 SL_API uint32_t sl_experiment_ranks(const sl_experiment *experiment);
 /* Those of a simulation, in which nobody joins but by `faults`. */
@@ -246,9 +281,11 @@ SL_API uint32_t sl_experiment_simulated(const sl_experiment *experiment);
 /* The settings of the experiment's learner. */
 SL_API sl_learner_settings sl_experiment_learner(const sl_experiment *experiment);
 /* The settings that all nodes of the experiment share, with vectors on the CPU. The driver sets
- * rank, inbox_parts and measure_every. Experiment and plan are borrowed for the nodes' life. */
+ * rank, inbox_parts and measure_every. Experiment, plan and sending are borrowed for the nodes'
+ * life; sending NULL: one of zeros. */
 SL_API sl_node_settings sl_experiment_node(const sl_experiment *experiment, const sl_plan *plan,
-                                           size_t dimension, uint64_t rounds);
+                                           const sl_sending *sending, size_t dimension,
+                                           uint64_t rounds);
 
 /* The memory that a run needs, in bytes: a forecast, without what processes take for themselves. */
 typedef struct sl_run_memory {
@@ -287,8 +324,9 @@ SL_API char *sl_experiment_json(const sl_experiment *experiment);
 /* The same without the keys that have no effect on it. */
 SL_API char *sl_experiment_resolved(const sl_experiment *experiment);
 /* The sections that must agree between agents. Each has its own hash, so that a refusal names the
- * section. The topology has a hash of its own; name, record, transport but for overlap, network
- * and device may differ. */
+ * section. The topology has a hash of its own; name, record, network, device, and transport
+ * but for overlap, buckets and partition_bytes may differ; where an order of sending follows from
+ * network.*, that is of the run. */
 #define SL_SECTIONS(X) X(run) X(algorithm) X(optimizer) X(model) X(data) X(checkpoint)
 typedef enum sl_section {
 #define SL_SECTION_ENUM(name) SL_SECTION_##name,

@@ -38,6 +38,7 @@
 #include "starling/algorithm.h"
 #include "starling/api.h"
 #include "starling/optimizer.h"
+#include "starling/ranges.h"
 #include "starling/topology.h"
 #include "starling/view.h"
 
@@ -73,7 +74,11 @@ typedef struct sl_node_settings {
         tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
     size_t tensor_count;
     const size_t *tensor_rows; /* (tensor_count) for algorithms that factor matrices; NULL: 1 */
-    bool last_first;      /* part 0 of each message is the vector's end, as it is of all peers' */
+    const sl_ranges *leaves;   /* the order of a message's parts, which need not wait for all of
+                                    the gradient; borrowed, as the next one, and equal on all
+                                    peers; NULL: rising, once it is there */
+    const sl_ranges *buckets;  /* that are exchanged one after the other; NULL: the vector at once.
+                                  On a device each leaves once all of its gradient is there */
     size_t part_bytes;    /* longest payload of one part; at least SL_PART_BYTES_MIN, except for
                              identity */
     uint32_t inbox_parts; /* the credit: how many unconsumed parts of one neighbour may be here; 0:
@@ -294,9 +299,9 @@ SL_API uint32_t sl_node_peers(const sl_node *node, const uint32_t **peers);
 
 SL_API uint32_t sl_node_parts_max(const sl_node *node); /* of any message */
 SL_API size_t sl_node_part_bytes_max(const sl_node *node);
-/* Would sl_node_payload return without waiting for a device, and is the gradient of that part
- * there?
- */
+/* Is the gradient of the next part there? */
+SL_API bool sl_node_may_encode(const sl_node *node);
+/* And would sl_node_payload return without waiting for a device? */
 SL_API bool sl_node_ready(sl_node *node);
 /* Before the driver sleeps: has the device done what the node has found undone? Then the driver
  * does not sleep: it sends SL_EVENT_NOTIFIED and asks sl_node_ready again. If not, notify_fd is

@@ -42,6 +42,11 @@ typedef struct sl_rank_sets {
     uint32_t ranks[SL_COUNTS_MAX];
 } sl_rank_sets;
 
+/* Elements of a vector. */
+typedef struct sl_range {
+    size_t from, count;
+} sl_range;
+
 /* What a flat vector is made of: tensors, one behind the other. Each is a matrix, row by row; one
  * of a single row is a plain vector. */
 typedef struct sl_shapes {

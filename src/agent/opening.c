@@ -146,7 +146,11 @@ static int open_node(sl_agent *a, sl_error *error) {
         result = sl_experiment_plan(&a->plan, e, task, error);
     if (result != 0)
         return result;
-    sl_node_settings settings = sl_experiment_node(e, &a->plan, task->dimension, task->rounds);
+    result = sl_experiment_sending(&a->sending, e, &a->plan, task, error);
+    if (result != 0)
+        return result;
+    sl_node_settings settings =
+        sl_experiment_node(e, &a->plan, &a->sending, task->dimension, task->rounds);
     sl_host_task host;
     result = sl_device_open(&settings.vec, e->device, sl_experiment_device_bytes(e), error);
     if (result == 0)
@@ -395,7 +399,8 @@ static int open_signals(sl_agent *a, sl_error *error) {
 
 static int open_worker(sl_agent *a, sl_error *error) {
     return sl_worker_open(&a->worker, a->side.vec, &a->settings.task, &a->settings.observer,
-                          a->settings.rank, error);
+                          a->settings.rank, a->sending.leaves.count > 0 ? &a->sending.leaves : NULL,
+                          error);
 }
 
 static int open_all(sl_agent *a, sl_error *error) {
@@ -511,6 +516,7 @@ void sl_agent_close(sl_agent **agent) {
         a->side.vec->release((float *)a->side.payload_memory);
     sl_loop_close(&a->loop);
     sl_machine_close(&a->node);
+    sl_sending_close(&a->sending);
     sl_state_transfer_close(a);
     sl_members_close(a); /* whose topology the node had */
     sl_signal_close(a->stop_descriptor);

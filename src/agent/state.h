@@ -128,6 +128,7 @@ struct sl_agent {
     bool tick_due;
     bool initialized; /* the worker has given the first model: rounds are to begin */
     sl_plan plan;
+    sl_sending sending;
 
     sl_side side;
     sl_neighbour *neighbours; /* (neighbour_count) sorted by rank */

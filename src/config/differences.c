@@ -53,7 +53,7 @@ char *sl_experiment_differences(const sl_experiment *e) {
     for (size_t i = 0; good && i < keys.count; i++) {
         const sl_key *k = keys.items[i];
         json_t *value = sl_key_write(k, e);
-        const bool compared = k->type != SL_KEY_PATH && sl_key_section(k, e) < SL_SECTION_COUNT;
+        const bool compared = sl_key_is_compared(k, e);
         const int is_usual = value != NULL && compared ? sl_key_is_default(k, value) : 1;
         good = value != NULL && is_usual >= 0;
         if (is_usual == 0)
@@ -110,10 +110,7 @@ bool sl_experiment_difference(sl_difference *out, const char *section, const cha
     sl_experiment_keys(&keys);
     for (size_t i = 0; i < keys.count; i++) {
         const sl_key *k = keys.items[i];
-        const sl_section of = sl_key_section(k, NULL);
-        if (k->type != SL_KEY_PATH && of < SL_SECTION_COUNT &&
-            strcmp(sl_section_name(of), section) == 0 &&
-            differs(out, k->path, k->fallback, here, there))
+        if (sl_key_may_be_of(k, section) && differs(out, k->path, k->fallback, here, there))
             return true;
     }
     return false;

@@ -500,6 +500,8 @@ static int read_root(sl_experiment *e, json_t *root, const reading *r, sl_error 
     if (result == 0)
         result = open_topology(e, json_object_get(root, "topology"), r, error);
     if (result == 0)
+        sl_buckets_resolve(e);
+    if (result == 0)
         result = sl_faults_read(e, json_object_get(root, "faults"), error);
     if (result == 0 && r->session != NULL && e->faults.count > 0)
         result =

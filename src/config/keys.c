@@ -29,7 +29,8 @@ static const char *const securities[] = {"auto", "none", "key", "certificates", 
 static const char *const seals[] = {"auto", "on", "off", "handshake-only", NULL};
 static const char *const on_losses[] = {"auto", "stop", "continue", NULL};
 static const char *const restarts[] = {"never", "on-failure", "always", NULL};
-static const char *const overlaps[] = {"none", "layers", NULL};
+static const char *const overlaps[] = {SL_OVERLAPS(NAME) NULL};
+static const char *const bucketings[] = {SL_BUCKETINGS(NAME) NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
 static const char *const partitions[] = {
     SL_PARTITIONS(NAME) NULL,
@@ -267,8 +268,16 @@ static const sl_key behind[] = {
              "many times the norm of the own one has sent what makes no sense; 0 takes any"},
     {"transport.overlap", SL_KEY_CHOICE, AT(transport.overlap), .choices = overlaps,
      .fallback = "\"none\"", .is_later = true,
-     .help = "layers: what is sent of a layer leaves once its gradient is there, the last layer "
-             "first, with the numbers of none"},
+     .help =
+         "what leaves before all of a gradient is there: layers = each, the last first; merged, "
+         "partitioned = as network.* plans"},
+    {"transport.buckets", SL_KEY_CHOICE, AT(transport.buckets), .choices = bucketings,
+     .fallback = "\"auto\"", .is_later = true,
+     .help = "ranges that are exchanged one by one, uncompressed; auto = transport.overlap's, on a "
+             "GPU, and planned ones of all-reduce and servers"},
+    {"transport.partition_bytes", SL_KEY_U64, AT(transport.partition_bytes),
+     BETWEEN(4096, 1073741824), .fallback = "4194304", .is_later = true,
+     .help = "partitioned: bytes of the vector in a piece, at most"},
     {"transport.window_chunks", SL_KEY_COUNT, AT(transport.window_chunks), BETWEEN(2, 64),
      .fallback = "\"auto\"",
      .help = "receive buffers per neighbour; auto = 8 on loopback, else 32"},

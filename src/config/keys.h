@@ -41,8 +41,11 @@ int sl_key_read(const sl_key *key, sl_experiment *experiment, json_t *value, sl_
 json_t *sl_key_write(const sl_key *key, const sl_experiment *experiment);
 /* Is the value the one that the key has when nobody gives it? 1, 0 or SL_ENOMEM. */
 int sl_key_is_default(const sl_key *key, json_t *value);
-/* Returns the section of the key in an experiment, or (NULL) where it has one in any;
- * SL_SECTION_COUNT if agents may differ in it. */
+/* Returns the section of the key in an experiment; SL_SECTION_COUNT if agents may differ in it. */
 sl_section sl_key_section(const sl_key *key, const sl_experiment *experiment);
+/* Does it have that section in any experiment? */
+bool sl_key_may_be_of(const sl_key *key, const char *section);
+/* Must agents agree on it? network.* is compared where an order of sending follows from it. */
+bool sl_key_is_compared(const sl_key *key, const sl_experiment *experiment);
 
 #endif

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "config/buffers.h"
+#include "config/overlap.h"
 #include "starling/device.h"
 
 /* ---- available memory ---- */
@@ -141,7 +142,7 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     const sl_algorithm *algorithm = sl_algorithm_of(&e->algorithm, NULL);
     const size_t model = dimension * sizeof(float);
     sl_run_memory m = {.task = task_bytes, .available = available_bytes(), .on_device = on_device};
-    sl_node_settings settings = sl_experiment_node(e, plan, dimension, 1);
+    sl_node_settings settings = sl_experiment_node(e, plan, NULL, dimension, 1);
     const size_t average = e->final_average ? model : 0;
     /* who returns has taken another's model, and may have given its own before */
     const size_t returns = e->membership.on_loss == SL_ON_LOSS_CONTINUE ? 2 * model : 0;
@@ -164,7 +165,8 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     /* The simulator's nodes share a gradient where the algorithm does not keep it, and nobody waits
      * for all gradients. */
     const bool apart = sl_experiment_recovers(e);
-    if (algorithm != NULL && algorithm->async == NULL && !algorithm->keeps_gradient && !apart)
+    if (algorithm != NULL && algorithm->async == NULL && !algorithm->keeps_gradient &&
+        sl_buckets_of(e) == SL_OVERLAP_NONE && !apart)
         kept -= (nodes - 1) * model;
     kept += apart ? nodes / 2 * m.vectors : 0; /* set aside, beside those that take their place */
     m.simulator = (on_device ? nodes * model : kept) + copied + average + task_bytes;

@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/json.h"
 #include "config/keys.h"
+#include "config/overlap.h"
 #include "config/tree.h"
 
 /* Leaves out rounds, epochs and paths that were not given, as the reader demands. */
@@ -66,38 +67,66 @@ const char *sl_section_name(sl_section section) {
     return names[section];
 }
 
-/* Of the run as a whole, also where who joins has data of its own. */
-static bool is_of_run(const sl_key *k) {
-    static const char *const paths[] = {"seed",           "loss_limit",       "rounds",
-                                        "epochs",         "final_average",    "membership.joiners",
-                                        "data.on_change", "transport.overlap"};
+static bool is_of_links(const sl_key *k) {
+    static const char *const paths[] = {"network.bandwidth_mbit", "network.latency_ms",
+                                        "network.gradient_ms", "network.links"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (strcmp(k->path, paths[i]) == 0)
             return true;
     return false;
 }
 
-/* Of the links, by which budgets go. */
-static bool sizes_messages(const sl_key *k, const sl_experiment *e) {
-    static const char *const paths[] = {"network.bandwidth_mbit", "network.latency_ms",
-                                        "network.links"};
+/* Of the run as a whole, also where who joins has data of its own. */
+static bool is_of_run(const sl_key *k) {
+    static const char *const paths[] = {"seed",
+                                        "loss_limit",
+                                        "rounds",
+                                        "epochs",
+                                        "final_average",
+                                        "membership.joiners",
+                                        "data.on_change",
+                                        "transport.overlap",
+                                        "transport.buckets",
+                                        "transport.partition_bytes"};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         if (strcmp(k->path, paths[i]) == 0)
-            return e == NULL || e->algorithm.budget.round_ms != 0;
-    return false;
+            return true;
+    return is_of_links(k);
 }
 
-sl_section sl_key_section(const sl_key *k, const sl_experiment *e) {
+static sl_section usual_section(const sl_key *k) {
     if (is_of_run(k))
         return SL_SECTION_run;
-    if (sizes_messages(k, e))
-        return SL_SECTION_algorithm;
     for (int s = SL_SECTION_algorithm; s < SL_SECTION_COUNT; s++) {
         const char *name = sl_section_name((sl_section)s);
         if (strncmp(k->path, name, strlen(name)) == 0)
             return (sl_section)s;
     }
     return SL_SECTION_COUNT;
+}
+
+/* Budgets go by links, not by times. */
+static bool sizes_messages(const sl_key *k) {
+    return is_of_links(k) && strcmp(k->path, "network.gradient_ms") != 0;
+}
+
+sl_section sl_key_section(const sl_key *k, const sl_experiment *e) {
+    return sizes_messages(k) && e->algorithm.budget.round_ms != 0 ? SL_SECTION_algorithm
+                                                                  : usual_section(k);
+}
+
+bool sl_key_may_be_of(const sl_key *k, const char *section) {
+    const sl_section usual = usual_section(k);
+    const bool is_usual = usual < SL_SECTION_COUNT && strcmp(sl_section_name(usual), section) == 0,
+               by_budget =
+                   sizes_messages(k) && strcmp(sl_section_name(SL_SECTION_algorithm), section) == 0;
+    return k->type != SL_KEY_PATH && (is_usual || by_budget);
+}
+
+bool sl_key_is_compared(const sl_key *k, const sl_experiment *e) {
+    return k->type != SL_KEY_PATH && sl_key_section(k, e) < SL_SECTION_COUNT &&
+           (!is_of_links(k) || sl_key_section(k, e) == SL_SECTION_algorithm ||
+            sl_sending_is_planned(e));
 }
 
 static bool is_like(json_t *value, json_t *usual) {
@@ -114,8 +143,8 @@ int sl_key_is_default(const sl_key *k, json_t *value) {
 }
 
 /* A run has the hash that it had before there were keys which it leaves as they are. */
-static bool is_hashed(const sl_key *k, json_t *value, json_t *usual) {
-    return k->type != SL_KEY_PATH && !(k->is_later && is_like(value, usual));
+static bool is_hashed(const sl_key *k, const sl_experiment *e, json_t *value, json_t *usual) {
+    return sl_key_is_compared(k, e) && !(k->is_later && is_like(value, usual));
 }
 
 static uint64_t hash_value(uint64_t hash, const sl_key *k, json_t *value) {
@@ -140,7 +169,7 @@ uint64_t sl_experiment_section_hash(const sl_experiment *experiment, sl_section 
                *usual = k->is_later ? json_loads(k->fallback, JSON_DECODE_ANY, NULL) : NULL;
         if (value == NULL || (k->is_later && usual == NULL))
             hash = 0;
-        else if (is_hashed(k, value, usual))
+        else if (is_hashed(k, experiment, value, usual))
             hash = hash_value(hash, k, value);
         json_decref(value);
         json_decref(usual);

@@ -10,14 +10,23 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
-static const char *const unused[] = {"model.",           "data.",
-                                     "network.",         "loss_limit",
-                                     "optimizer.",       "record.evaluate",
-                                     "rounds",           "epochs",
-                                     "final_average",    "record.parameters_at",
-                                     "record.models",    "record.safetensors",
-                                     "checkpoint.",      "monitor.",
-                                     "transport.overlap"};
+static const char *const unused[] = {"model.",
+                                     "data.",
+                                     "network.",
+                                     "loss_limit",
+                                     "optimizer.",
+                                     "record.evaluate",
+                                     "rounds",
+                                     "epochs",
+                                     "final_average",
+                                     "record.parameters_at",
+                                     "record.models",
+                                     "record.safetensors",
+                                     "checkpoint.",
+                                     "monitor.",
+                                     "transport.overlap",
+                                     "transport.buckets",
+                                     "transport.partition_bytes"};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
 /* For times, or sizes of messages. */
@@ -88,7 +97,9 @@ int sl_session_keys_drop(json_t *root, const sl_session_reading *how, char **war
                                          "checkpoint", "monitor", "final_average"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         json_object_del(root, groups[i]);
-    json_object_del(json_object_get(root, "transport"), "overlap");
+    static const char *const sendings[] = {"overlap", "buckets", "partition_bytes"};
+    for (size_t i = 0; i < sizeof sendings / sizeof *sendings; i++)
+        json_object_del(json_object_get(root, "transport"), sendings[i]);
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");
     if (!uses_network(root, how))
         json_object_del(root, "network");

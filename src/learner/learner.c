@@ -519,7 +519,7 @@ double sl_learner_gradient(sl_learner *learner, uint32_t rank, uint64_t round, c
                            float *g) {
     if (is_problem(learner))
         return problem_gradient(learner, rank, round, x, g);
-    learner->network.progress = learner->network.vec->on_host ? learner->progress : NULL;
+    learner->network.progress = learner->progress;
     const bool goes_on =
         rank == learner->last_rank && learner->last_round > 0 && round == learner->last_round + 1;
     learner->last_rank = rank;

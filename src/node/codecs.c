@@ -49,6 +49,33 @@ static int open_decoders(sl_codec_set *set, const sl_codecs *codecs, sl_error *e
     return result;
 }
 
+/* Parts of a range leave the last one first, those of a tensor that is compressed by itself in
+ * their order. A part is of the range that its first element is in. What is a shard of the vector
+ * is one range. */
+static int put_in_order(sl_codec_set *set, const sl_ranges *leaves, size_t dimension,
+                        sl_error *error) {
+    const uint32_t parts = sl_codec_parts(set->codec);
+    const size_t ranges = set->count == dimension ? leaves->count : 1;
+    uint32_t *behind = calloc(ranges + 1, sizeof *behind); /* parts of earlier ranges */
+    uint32_t *of = calloc(parts, sizeof *of);
+    set->order = calloc(parts, sizeof *set->order);
+    const bool complete = behind != NULL && of != NULL && set->order != NULL;
+    for (uint32_t i = 0; complete && i < parts; i++) {
+        size_t from, count;
+        sl_codec_part_source(set->codec, sl_codec_last_first(set->codec, i), &from, &count);
+        of[i] = ranges > 1 ? (uint32_t)sl_ranges_find(leaves, from) : 0;
+        behind[of[i] + 1]++;
+    }
+    for (size_t r = 0; complete && r < ranges; r++)
+        behind[r + 1] += behind[r];
+    for (uint32_t i = 0; complete && i < parts; i++)
+        set->order[behind[of[i]]++] = sl_codec_last_first(set->codec, i);
+    free(behind);
+    free(of);
+    return complete ? 0
+                    : sl_fail(error, SL_ENOMEM, "out of memory for the order of %u parts", parts);
+}
+
 static int add_set(sl_codecs *codecs, size_t count, const sl_compressor_config *compressor,
                    sl_error *error) {
     const sl_node_settings *s = codecs->settings;
@@ -64,6 +91,8 @@ static int add_set(sl_codecs *codecs, size_t count, const sl_compressor_config *
     int result = split ? sl_codec_open_split(&set->codec, compressor, s->tensor_ends,
                                              s->tensor_count, s->part_bytes, error)
                        : sl_codec_open(&set->codec, compressor, count, s->part_bytes, error);
+    if (result == 0 && s->leaves != NULL && s->buckets == NULL)
+        result = put_in_order(set, s->leaves, s->dimension, error);
     if (result == 0)
         result = sl_encoder_open(&set->encoder, set->codec, s->vec, error);
     return result != 0 ? result : open_decoders(set, codecs, error);
@@ -156,6 +185,7 @@ void sl_codecs_close(sl_codecs *codecs) {
         sl_decoder_close(&set->own);
         sl_encoder_close(&set->encoder);
         sl_codec_close(&set->codec);
+        free(set->order);
     }
     free(codecs->sets);
     codecs->sets = NULL;

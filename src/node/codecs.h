@@ -9,6 +9,7 @@ typedef struct sl_codec_set {
     size_t count;
     const sl_compressor_config *compressor;
     sl_codec *codec;
+    uint32_t *order; /* (parts) which of the codec's is a message's part; NULL: the same */
     sl_encoder *encoder;
     sl_decoder *own;
     sl_decoder **decoders; /* (peers) */

@@ -63,7 +63,7 @@ static uint32_t place_of(const sl_form *f, uint32_t tree, uint32_t label) {
 }
 
 static uint32_t blocks_of(const sl_form *f) {
-    const size_t blocks = (f->dimension / 2 + block_max) / block_max;
+    const size_t blocks = (f->all.count / 2 + block_max) / block_max;
     return blocks < UINT32_MAX / 64 ? (uint32_t)blocks : UINT32_MAX / 64;
 }
 
@@ -78,7 +78,7 @@ uint32_t sl_double_tree_root(const sl_form *f, uint32_t tree) {
 /* The block that a label of this depth sends in this turn; empty: none. */
 static sl_range block_of(const sl_form *f, uint32_t tree, uint32_t depth, uint32_t turn) {
     const uint32_t begins = height_of(f->places) - depth, blocks = blocks_of(f);
-    const sl_range half = sl_shard((sl_range){0, f->dimension}, tree, 2);
+    const sl_range half = sl_shard(f->all, tree, 2);
     return turn < begins || turn - begins >= blocks ? (sl_range){0, 0}
                                                     : sl_shard(half, turn - begins, blocks);
 }

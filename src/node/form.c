@@ -5,10 +5,6 @@
 
 #include "node/double_tree.h"
 
-static sl_range whole_of(const sl_form *f) {
-    return (sl_range){0, f->dimension};
-}
-
 static sl_range half_of(sl_range range, bool upper) {
     const size_t middle = (2 * range.from + range.count) / 2;
     return upper ? (sl_range){middle, range.from + range.count - middle}
@@ -95,7 +91,7 @@ static uint32_t torus_steps(const sl_form *f) {
 
 static sl_move on_two_rings(const sl_form *f, uint32_t place, uint32_t step) {
     const line row = row_of(f, place), column = column_of(f, place);
-    const sl_range half = half_of(whole_of(f), step % 2 != 0);
+    const sl_range half = half_of(f->all, step % 2 != 0);
     return on_torus(step % 2 ? &column : &row, step % 2 ? &row : &column, half, step / 2);
 }
 
@@ -114,34 +110,34 @@ static sl_move in_groups(const sl_form *f, uint32_t place, uint32_t step) {
     const uint32_t member = place % f->group, first = place - member;
     const line ring = firsts(f, place);
     if (step >= f->group - 1)
-        return member == 0 ? round_the_ring(&ring, whole_of(f), step - (f->group - 1)) : rest();
+        return member == 0 ? round_the_ring(&ring, f->all, step - (f->group - 1)) : rest();
     if (member == 0 && first + step + 1 < f->places)
-        return take(first + step + 1, whole_of(f));
-    return member == step + 1 ? send(first, whole_of(f)) : rest();
+        return take(first + step + 1, f->all);
+    return member == step + 1 ? send(first, f->all) : rest();
 }
 
 /* ---- trees and cubes ---- */
 
 static sl_move to_the_first(const sl_form *f, uint32_t place) {
-    return place == 0 ? take(SL_EVERYWHERE, whole_of(f)) : send(0, whole_of(f));
+    return place == 0 ? take(SL_EVERYWHERE, f->all) : send(0, f->all);
 }
 
 static sl_move up_the_tree(const sl_form *f, uint32_t place, uint32_t step) {
     const uint32_t h = 1u << step;
     if (place % (2 * h) == h)
-        return send(place - h, whole_of(f));
-    return place % (2 * h) == 0 && h < f->places - place ? take(place + h, whole_of(f)) : rest();
+        return send(place - h, f->all);
+    return place % (2 * h) == 0 && h < f->places - place ? take(place + h, f->all) : rest();
 }
 
 static sl_move fold(const sl_form *f, uint32_t place, uint32_t power) {
     if (place >= power)
-        return send(place - power, whole_of(f));
-    return power < f->places - place ? take(place + power, whole_of(f)) : rest();
+        return send(place - power, f->all);
+    return power < f->places - place ? take(place + power, f->all) : rest();
 }
 
 /* Of p places, after the others' fold. */
 static sl_move fold_up(const sl_form *f, uint32_t place, uint32_t step) {
-    const sl_form tree = {.places = largest_power(f->places), .dimension = f->dimension};
+    const sl_form tree = {.places = largest_power(f->places), .all = f->all};
     if (step == 0)
         return fold(f, place, tree.places);
     return place < tree.places ? up_the_tree(&tree, place, step - 1) : rest();
@@ -152,12 +148,12 @@ static sl_move double_up(const sl_form *f, uint32_t place, uint32_t step) {
     if (step == 0)
         return fold(f, place, power);
     const uint32_t other = place ^ 1u << (step - 1);
-    return place < power ? (sl_move){other, other, whole_of(f), whole_of(f)} : rest();
+    return place < power ? (sl_move){other, other, f->all, f->all} : rest();
 }
 
 /* What a place below p keeps after the fold and `steps` halvings. */
 static sl_range kept_of(const sl_form *f, uint32_t place, uint32_t steps) {
-    sl_range range = whole_of(f);
+    sl_range range = f->all;
     for (uint32_t h = largest_power(f->places) / 2; steps > 0; steps--, h /= 2)
         range = half_of(range, (place & h) != 0);
     return range;
@@ -183,7 +179,7 @@ static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
     switch (f->kind) {
     case SL_ALL_REDUCE_RING:
         a = all(f, place);
-        return round_the_ring(&a, whole_of(f), step);
+        return round_the_ring(&a, f->all, step);
     case SL_ALL_REDUCE_TREE:
         return f->folds ? fold_up(f, place, step) : up_the_tree(f, place, step);
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
@@ -195,7 +191,7 @@ static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
     case SL_ALL_REDUCE_TORUS_2D:
         a = row_of(f, place);
         b = column_of(f, place);
-        return on_torus(&a, &b, whole_of(f), step);
+        return on_torus(&a, &b, f->all, step);
     case SL_ALL_REDUCE_TWO_RINGS:
         return on_two_rings(f, place, step);
     case SL_ALL_REDUCE_DOUBLE_TREE:
@@ -277,27 +273,26 @@ sl_range sl_form_summed(const sl_form *f, uint32_t place, uint32_t step) {
     switch (f->kind) {
     case SL_ALL_REDUCE_RING:
         a = all(f, place);
-        return summed_on(&a, whole_of(f));
+        return summed_on(&a, f->all);
     case SL_ALL_REDUCE_TREE:
     case SL_ALL_REDUCE_STAR:
-        return place == 0 ? whole_of(f) : nothing();
+        return place == 0 ? f->all : nothing();
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
-        return place < largest_power(f->places) ? whole_of(f) : nothing();
+        return place < largest_power(f->places) ? f->all : nothing();
     case SL_ALL_REDUCE_HALVING_DOUBLING:
         return place < largest_power(f->places)
                    ? kept_of(f, place, log_of(largest_power(f->places)))
                    : nothing();
     case SL_ALL_REDUCE_HIERARCHICAL:
         a = firsts(f, place);
-        return place % f->group == 0 ? summed_on(&a, whole_of(f)) : nothing();
+        return place % f->group == 0 ? summed_on(&a, f->all) : nothing();
     case SL_ALL_REDUCE_TORUS_2D:
     case SL_ALL_REDUCE_TWO_RINGS:
         a = half == 0 ? row_of(f, place) : column_of(f, place);
         b = half == 0 ? column_of(f, place) : row_of(f, place);
-        return summed_on(
-            &b, summed_on(&a, is_halved(f) ? half_of(whole_of(f), half != 0) : whole_of(f)));
+        return summed_on(&b, summed_on(&a, is_halved(f) ? half_of(f->all, half != 0) : f->all));
     case SL_ALL_REDUCE_DOUBLE_TREE:
-        return sl_double_tree_root(f, half) == place ? half_of(whole_of(f), half != 0) : nothing();
+        return sl_double_tree_root(f, half) == place ? half_of(f->all, half != 0) : nothing();
     }
     return nothing();
 }
@@ -337,11 +332,11 @@ static uint32_t group_of(sl_all_reduce_form kind, uint32_t group, uint32_t n) {
 }
 
 sl_form sl_form_of(sl_all_reduce_form kind, uint32_t group, uint32_t places, size_t dimension) {
-    return (sl_form){kind, places, group_of(kind, group, places), dimension, false};
+    return (sl_form){kind, places, group_of(kind, group, places), {0, dimension}, false};
 }
 
 sl_form sl_form_of_merges(uint32_t places, size_t dimension) {
-    return (sl_form){SL_ALL_REDUCE_TREE, places, 1, dimension, true};
+    return (sl_form){SL_ALL_REDUCE_TREE, places, 1, {0, dimension}, true};
 }
 
 static uint32_t add(uint32_t *sorted, uint32_t count, uint32_t place) {
@@ -357,7 +352,7 @@ static uint32_t add(uint32_t *sorted, uint32_t count, uint32_t place) {
 
 /* The first half has them all. Of one element, so that there are no blocks. */
 uint32_t sl_form_partners(const sl_form *f, uint32_t place, uint32_t *out) {
-    const sl_form short_form = {f->kind, f->places, f->group, 1, f->folds};
+    const sl_form short_form = {f->kind, f->places, f->group, {0, 1}, f->folds};
     uint32_t count = 0;
     for (uint32_t step = 0; step < sl_form_steps(&short_form, false); step++) {
         const sl_move m = sl_form_move(&short_form, false, place, step);

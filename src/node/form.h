@@ -30,10 +30,6 @@
 
 #include "starling/algorithm.h"
 
-typedef struct sl_range {
-    size_t from, count;
-} sl_range;
-
 /* Shard k of n of a range: elements [k d / n, (k + 1) d / n) of it. */
 static inline sl_range sl_shard(sl_range range, uint32_t k, uint32_t n) {
     const size_t whole = range.count / n, rest = range.count % n;
@@ -45,8 +41,8 @@ typedef struct sl_form {
     sl_all_reduce_form kind;
     uint32_t places;
     uint32_t group; /* places in a row, or in a group; 1 for forms without */
-    size_t dimension;
-    bool folds; /* a tree of p places, with a fold before it */
+    sl_range all;   /* what is summed up */
+    bool folds;     /* a tree of p places, with a fold before it */
 } sl_form;
 
 #define SL_NOWHERE UINT32_MAX

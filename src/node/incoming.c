@@ -24,7 +24,7 @@ static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range
         .first = first,
         .count = count,
         .range = range,
-        .codec = set != NULL ? set->codec : NULL,
+        .set = set,
         .parts = set != NULL ? sl_codec_parts(set->codec) : 0,
         .batch = set != NULL && sl_codec_joins(set->codec, count + 1) ? n->view.batch : 1,
     };
@@ -91,7 +91,7 @@ static bool is_right(const sl_node *n, uint32_t slot, const sl_event *e) {
     const sl_codec_set *set = sl_codecs_find(
         &n->view.codecs, sl_route_range(&n->view.route, &step, e->peer).count, &step, e->exchange);
     return set != NULL && e->part < sl_codec_parts(set->codec) &&
-           sl_decoder_check(set->decoders[slot], &message, sl_node_place(n, set->codec, e->part),
+           sl_decoder_check(set->decoders[slot], &message, sl_node_place(set, e->part),
                             e->payload) == 0;
 }
 
@@ -174,7 +174,7 @@ static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payl
     uint32_t *sizes = n->room.sizes + (part - n->room.parts) * n->view.batch;
     part->sizes = sizes;
     sizes[part->count] = (uint32_t)payload.bytes;
-    const size_t behind = part->count++ > 0 ? sl_codec_stride(g->codec) : 0;
+    const size_t behind = part->count++ > 0 ? sl_codec_stride(g->set->codec) : 0;
     if (!n->settings.vec->on_host)
         payload = sl_staging_bring(&n->view.staging, payload, token, behind);
     if (behind == 0)
@@ -187,7 +187,7 @@ static void put_parts(sl_node *n, const sl_group *g, sl_part *out, uint32_t neig
     const sl_arrival *a = sl_queue_first(from->queue);
     *out = (sl_part){.decoder = from->decoder,
                      .message = sl_node_message(n, from->peer, a->exchange, a->step),
-                     .index = sl_node_place(n, g->codec, a->part),
+                     .index = sl_node_place(g->set, a->part),
                      .neighbour = neighbour,
                      .weight = from->weight,
                      .scalar = a->scalar,
@@ -205,7 +205,7 @@ static void put_own(sl_node *n, const sl_group *g, sl_part *out, float weight, u
     *out = (sl_part){.decoder = n->step.outgoing->own,
                      .message =
                          sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number),
-                     .index = sl_node_place(n, g->codec, g->combined),
+                     .index = sl_node_place(g->set, g->combined),
                      .neighbour = OWN,
                      .weight = weight,
                      .base = g->range.from};
@@ -262,7 +262,7 @@ static void measure_parts(sl_node *n, uint32_t count, sl_range range, size_t ele
     for (uint32_t i = 0; i < count; i++) {
         const sl_part *p = &n->room.parts[i];
         sl_measure_add(&n->view.measured, p->neighbour, n->step.what.in.weights[p->neighbour],
-                       p->index, p->payload.data, own, range.count, elements);
+                       n->round.measured + p->index, p->payload.data, own, range.count, elements);
     }
 }
 
@@ -312,10 +312,10 @@ static int check_norms(sl_node *n, uint32_t count, sl_range range, sl_error *err
 }
 
 /* The elements that so many parts from this one on cover: of several, one range. */
-static sl_range range_of(const sl_node *n, const sl_group *g, uint32_t first, uint32_t count) {
-    sl_range range = sl_node_part_range(n, g->codec, g->range.from, first);
+static sl_range range_of(const sl_group *g, uint32_t first, uint32_t count) {
+    sl_range range = sl_node_part_range(g->set, g->range.from, first);
     if (count > 1) {
-        const sl_range last = sl_node_part_range(n, g->codec, g->range.from, first + count - 1);
+        const sl_range last = sl_node_part_range(g->set, g->range.from, first + count - 1);
         range.count = last.from + last.count - range.from;
     }
     return range;
@@ -324,13 +324,13 @@ static sl_range range_of(const sl_node *n, const sl_group *g, uint32_t first, ui
 /* The next parts of the group: all of them have come. */
 static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *error) {
     const uint32_t count = collect_parts(n, g, parts);
-    const sl_range range = range_of(n, g, g->combined, parts);
+    const sl_range range = range_of(g, g->combined, parts);
     int result = check_norms(n, count, range, error);
     if (result != 0)
         return result;
     sl_staging_follow(&n->view.staging);
     if (n->round.measure)
-        measure_parts(n, count, range, range_of(n, g, g->combined, 1).count);
+        measure_parts(n, count, range, range_of(g, g->combined, 1).count);
     sl_mix mix = {n->step.what.self_weight, n->room.parts, count};
     n->step.what.stage->combine(&n->state, &mix, range.from, range.count);
     sl_staging_leave(&n->view.staging);
@@ -355,7 +355,7 @@ static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
     while (come > 0 && g->combined < g->parts) {
         const uint32_t parts = next_batch(g);
         if (parts_free(n, g) < g->combined + parts ||
-            !sl_node_is_final(n, range_of(n, g, g->combined, parts)))
+            !sl_node_is_final(n, range_of(g, g->combined, parts)))
             return 0;
         come = have_come(n, g, parts, error);
         if (come > 0) {

@@ -53,15 +53,16 @@ static void begin_step(sl_node *n) {
         sl_codecs_find(&n->view.codecs, step->published.count, step, n->state.exchange);
     if (step->compressor != NULL)
         n->state.compressor = step->compressor;
-    n->round.measure =
-        n->step.number == 0 && is_due(n) && sl_outgoing_is_plain_gossip(n) && !n->state.alone;
+    n->round.measure = step->stage == sl_algorithm_stage(n->algorithm, 0) && is_due(n) &&
+                       sl_outgoing_is_plain_gossip(n) && !n->state.alone;
     n->step.norm_limit =
         n->settings.vec->on_host && !n->state.alone && sl_outgoing_is_plain_gossip(n)
             ? n->settings.norm_limit
             : 0;
     n->step.adapts = sl_outgoing_adapts(n);
+    n->step.awaits_gradient = !n->settings.vec->on_host && !sl_node_is_final(n, step->published);
     sl_incoming_begin(n);
-    if (!n->step.adapts)
+    if (!n->step.adapts && !n->step.awaits_gradient)
         sl_node_sweep(n, step->stage->prepare, step->prepared);
     if (step->stage->meet != NULL && step->published.count > 0)
         step->stage->meet(&n->state);
@@ -107,6 +108,8 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
         n->life.exchanged = 1;
         return 0;
     }
+    if (before != NULL && number > 0 && n->step.outgoing != NULL)
+        n->round.measured += sl_codec_parts(n->step.outgoing->codec);
     n->step = (sl_step_state){.number = number, .what = step};
     begin_step(n);
     if (n->step.outgoing == NULL)
@@ -311,7 +314,7 @@ static bool begins_early(const sl_node *n) {
     const bool as_it_leaves =
         first.stage->prepare == NULL || (first.prepared.from == first.published.from &&
                                          first.prepared.count == first.published.count);
-    return n->settings.last_first && !restates(n) && !n->view.is_cut && as_it_leaves;
+    return n->settings.leaves != NULL && !restates(n) && !n->view.is_cut && as_it_leaves;
 }
 
 static int begin_due_exchange(sl_node *n, sl_update *update, sl_error *error) {

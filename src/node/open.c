@@ -164,7 +164,7 @@ static bool ranks(const sl_node *n) {
  * part by part. */
 static uint32_t choose_batch(const sl_node *n, size_t width) {
     const sl_node_settings *s = &n->settings;
-    if (s->vec->on_host || s->direct || s->last_first || n->algorithm->keeps_messages || width == 0)
+    if (s->vec->on_host || s->direct || n->algorithm->keeps_messages || width == 0)
         return 1;
     const size_t part = sl_round_up(n->view.codecs.part_bytes_max, SL_VEC_ALIGNMENT),
                  fit = batch_bytes / (width * part), half = s->inbox_parts / 2,
@@ -199,11 +199,17 @@ static bool allocate_steps(sl_node *n) {
     return n->room.sizes != NULL;
 }
 
+/* Each bucket's parts, of which only the last is shorter. */
+static size_t count_measured(const sl_node *n) {
+    const sl_ranges *buckets = n->settings.buckets;
+    return n->view.codecs.parts_max + (buckets != NULL ? buckets->count : 0);
+}
+
 static bool allocate_of_view(sl_node *n) {
     const uint32_t count = sl_route_peers(&n->view.route, &n->view.peers);
     return allocate_replicas(n) && allocate_buffer(n) && allocate_steps(n) &&
            sl_measure_open(&n->view.measured, n->settings.vec, sl_route_width(&n->view.route),
-                           n->view.codecs.parts_max, n->settings.last_first) == 0 &&
+                           count_measured(n), n->settings.leaves != NULL) == 0 &&
            sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
                          sl_staging_tokens_max(&n->view.staging)) == 0;
 }
@@ -238,7 +244,7 @@ static int open_view(sl_node *n, const sl_members *members, sl_error *error) {
     const sl_node_settings *s = &n->settings;
     const sl_algorithm_config *config = &s->plan->config;
     int result = sl_route_open(&n->view.route, n->algorithm, config, s->topology, members, s->rank,
-                               &n->state.shapes, error);
+                               &n->state.shapes, s->buckets, error);
     n->state.config = config;
     n->state.nodes = n->view.route.nodes;
     n->state.place = n->view.route.place;
@@ -290,7 +296,7 @@ static int find_gap(const sl_node *n, const sl_node_view *view, bool *out, sl_er
         sl_route route;
         const uint32_t *peers;
         result = sl_route_open(&route, n->algorithm, config, view->topology, &view->members,
-                               view->broken[i].low, &n->state.shapes, error);
+                               view->broken[i].low, &n->state.shapes, NULL, error);
         if (result == 0) {
             const uint32_t count = sl_route_peers(&route, &peers);
             *out = sl_peer_index(peers, count, view->broken[i].high) < count;

@@ -104,35 +104,50 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
     n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
     *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=
         n->step.what.out.count;
-    return silent ? 0 : begin_encoder(n, error);
+    return silent || n->step.awaits_gradient ? 0 : begin_encoder(n, error);
 }
 
 /* What the next part's encoding looks at. */
 static sl_range next_source(const sl_node *n) {
-    const sl_codec *codec = n->step.outgoing->codec;
+    const sl_codec_set *set = n->step.outgoing;
+    if (n->step.awaits_gradient)
+        return n->step.what.published;
     sl_range range;
-    sl_codec_part_source(codec, sl_node_place(n, codec, n->step.encoded), &range.from,
+    sl_codec_part_source(set->codec, sl_node_place(set, n->step.encoded), &range.from,
                          &range.count);
     range.from += n->step.what.published.from;
     return range;
 }
 
-/* Of that, what no part before has looked at. */
+/* Parts that look at the same range follow each other. */
 static void adapt(sl_node *n) {
-    const sl_range *published = &n->step.what.published;
-    sl_range range = next_source(n);
-    if (n->settings.last_first)
-        range.count = published->from + published->count - n->step.adapted - range.from;
-    n->step.adapted += range.count;
-    sl_node_sweep(n, n->step.what.stage->prepare, range);
+    const sl_range range = next_source(n);
+    if (n->step.adapted.count == 0 || range.from != n->step.adapted.from)
+        sl_node_sweep(n, n->step.what.stage->prepare, range);
+    n->step.adapted = range;
+}
+
+/* On a device that cannot fail yet. */
+static void begin_late(sl_node *n) {
+    if (!n->step.awaits_gradient)
+        return;
+    n->step.awaits_gradient = false;
+    sl_node_sweep(n, n->step.what.stage->prepare, n->step.what.prepared);
+    const int result = begin_encoder(n, NULL);
+    assert(result == 0);
+}
+
+bool sl_node_may_encode(const sl_node *n) {
+    return n->step.message.silent || sl_node_is_final(n, next_source(n));
 }
 
 /* A driver that does not sleep looks often. */
 bool sl_node_ready(sl_node *n) {
+    if (!sl_node_may_encode(n))
+        return false;
     if (n->step.message.silent)
         return true;
-    if (!sl_node_is_final(n, next_source(n)))
-        return false;
+    begin_late(n);
     if (n->step.awaits_encoder && ++n->looks % LOOKS_OF_ASKING != 0)
         return false;
     const bool ready = sl_encoder_ready(n->step.outgoing->encoder, n->step.encoded, 0);
@@ -180,7 +195,8 @@ static bool is_finite(const sl_node *n, const sl_payload *payload) {
 
 static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     const sl_stage *stage = n->step.what.stage;
-    const uint32_t place = sl_node_place(n, n->step.outgoing->codec, part);
+    const uint32_t place = sl_node_place(n->step.outgoing, part);
+    begin_late(n);
     if (n->step.adapts)
         adapt(n);
     sl_source source = source_of(n);

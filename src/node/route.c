@@ -67,12 +67,8 @@ static void close_rows(sl_route *r) {
     free(r->rows);
 }
 
-static sl_range whole(const sl_route *r) {
-    return (sl_range){0, r->dimension};
-}
-
 static sl_range shard(const sl_route *r, uint32_t place) {
-    return sl_shard(whole(r), place, r->nodes);
+    return sl_shard(r->all, place, r->nodes);
 }
 
 static sl_row nobody(void) {
@@ -121,7 +117,7 @@ float sl_route_own_weight(const sl_row *in, const sl_row *out) {
 }
 
 static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
-    sl_exchange_step p = {.along_edges = true, .published = whole(r), .coming = whole(r)};
+    sl_exchange_step p = {.along_edges = true, .published = r->all, .coming = r->all};
     if (r->rows != NULL) {
         p.in = p.out = endless_row(r, exchange);
     } else {
@@ -160,14 +156,14 @@ static sl_exchange_step merging(const sl_route *r, bool gather, uint32_t index) 
                keeps = gather ? gives : takes;
     return (sl_exchange_step){.in = takes ? only(r, m.from) : nobody(),
                               .out = gives ? only(r, m.to) : nobody(),
-                              .published = gives || keeps ? whole(r) : (sl_range){0},
+                              .published = gives || keeps ? r->all : (sl_range){0},
                               .coming = m.comes,
                               .self_weight = keeps};
 }
 
 static sl_exchange_step to_nobody(const sl_route *r) {
     return (sl_exchange_step){
-        .in = nobody(), .out = nobody(), .published = whole(r), .self_weight = 1};
+        .in = nobody(), .out = nobody(), .published = r->all, .self_weight = 1};
 }
 
 static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
@@ -178,14 +174,11 @@ static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
     if (gather)
         return (sl_exchange_step){.in = server,
                                   .out = workers,
-                                  .published = serves ? whole(r) : nothing,
-                                  .coming = whole(r),
+                                  .published = serves ? r->all : nothing,
+                                  .coming = r->all,
                                   .self_weight = serves};
-    return (sl_exchange_step){.in = workers,
-                              .out = server,
-                              .published = whole(r),
-                              .coming = whole(r),
-                              .self_weight = serves};
+    return (sl_exchange_step){
+        .in = workers, .out = server, .published = r->all, .coming = r->all, .self_weight = serves};
 }
 
 static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t index) {
@@ -207,8 +200,8 @@ static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t ind
 static sl_exchange_step with_all(const sl_route *r) {
     return (sl_exchange_step){.in = everybody_else(r),
                               .out = everybody_else(r),
-                              .published = whole(r),
-                              .coming = whole(r),
+                              .published = r->all,
+                              .coming = r->all,
                               .self_weight = 1};
 }
 
@@ -216,7 +209,7 @@ static sl_exchange_step over_edge(const sl_route *r, uint64_t exchange, uint32_t
     const size_t slot = (exchange - 1) % sl_route_period(r), at = slot * (r->colours + 1u) + colour;
     const uint32_t *peer = &r->meets[at];
     const sl_row row = {.count = *peer != SL_NOBODY, .peers = peer, .weights = &r->given[at]};
-    const sl_range range = *peer != SL_NOBODY ? whole(r) : (sl_range){0};
+    const sl_range range = *peer != SL_NOBODY ? r->all : (sl_range){0};
     return (sl_exchange_step){.in = row,
                               .out = row,
                               .published = range,
@@ -274,7 +267,7 @@ static sl_range prepared_for(const sl_route *r, const sl_stage *stage, uint32_t 
         return sl_form_summed(&r->form, r->place, index);
     if (route_of(r, stage) == SL_ROUTE_MERGE)
         return step->published;
-    return index > 0 ? (sl_range){0} : stage->gather ? step->published : whole(r);
+    return index > 0 ? (sl_range){0} : stage->gather ? step->published : r->all;
 }
 
 /* ---- opening ---- */
@@ -320,8 +313,8 @@ static void add_partners(sl_route *r, const uint32_t *peers, uint32_t count) {
 
 static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_error *error) {
     r->form = r->algorithm->route == SL_ROUTE_MERGE
-                  ? sl_form_of_merges(r->nodes, r->dimension)
-                  : sl_form_of(config->all_reduce, config->group, r->nodes, r->dimension);
+                  ? sl_form_of_merges(r->nodes, r->all.count)
+                  : sl_form_of(config->all_reduce, config->group, r->nodes, r->all.count);
     const uint32_t *peers, room = r->nodes + sl_topology_peers(r->topology, r->rank, &peers);
     r->partners = calloc(room, sizeof *r->partners);
     if (r->partners == NULL)
@@ -375,7 +368,7 @@ static int list_meetings(sl_route *r, const sl_algorithm_config *config, sl_erro
 
 int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
                   const sl_topology *topology, const sl_members *members, uint32_t rank,
-                  const sl_shapes *shapes, sl_error *error) {
+                  const sl_shapes *shapes, const sl_ranges *buckets, sl_error *error) {
     const sl_members all = {NULL, sl_topology_nodes(topology)};
     members = members != NULL ? members : &all;
     *r = (sl_route){.algorithm = algorithm,
@@ -384,7 +377,8 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
                     .rank = rank,
                     .place = place_of(members, rank),
                     .nodes = members->count,
-                    .dimension = shapes->dimension,
+                    .all = {0, shapes->dimension},
+                    .buckets = buckets,
                     .config = config,
                     .shapes = *shapes,
                     .average_period = (uint32_t)sl_algorithm_average_period(algorithm, config)};
@@ -399,7 +393,7 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
     else if (result == 0 && unites && !endless)
         result = unite(r, error);
     if (r->algorithm->route == SL_ROUTE_ALL) /* of the plain averages that a view begins with */
-        r->form = sl_form_of(SL_ALL_REDUCE_STAR, 1, r->nodes, r->dimension);
+        r->form = sl_form_of(SL_ALL_REDUCE_STAR, 1, r->nodes, r->all.count);
     if (result == 0 && is_formed(r))
         result = list_partners(r, config, error);
     if (result == 0 && r->algorithm->route == SL_ROUTE_TREE)
@@ -436,26 +430,46 @@ uint32_t sl_route_period(const sl_route *r) {
 static sl_route cut_to(const sl_route *r, const sl_stage *stage) {
     sl_route cut = *r;
     if (stage->length != NULL)
-        cut.dimension = cut.form.dimension = stage->length(r->config, &r->shapes);
+        cut.all.count = cut.form.all.count = stage->length(r->config, &r->shapes);
     return cut;
 }
 
-bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exchange_step *out) {
+/* The same route for one bucket. */
+static sl_route cut_out(const sl_route *r, size_t bucket) {
+    sl_route cut = *r;
+    if (r->buckets != NULL)
+        cut.all = cut.form.all = r->buckets->items[bucket];
+    return cut;
+}
+
+/* false: there are fewer, which *number is then less. */
+static bool find_in_bucket(const sl_route *r, uint64_t exchange, uint32_t *number,
+                           sl_exchange_step *out) {
     const sl_stage *stage;
     for (size_t s = 0; (stage = sl_algorithm_stage(r->algorithm, s)) != NULL; s++) {
         const uint32_t count = steps_of_stage(r, stage);
-        if (number < count) {
+        if (*number < count) {
             const sl_route cut = cut_to(r, stage);
-            *out = step_of_stage(&cut, stage, exchange, number);
+            *out = step_of_stage(&cut, stage, exchange, *number);
             out->stage = stage;
-            out->begins = number == 0;
+            out->begins = *number == 0;
             out->in_place = out->in_place || stage->in_place;
-            out->prepared = prepared_for(&cut, stage, number, out);
+            out->prepared = prepared_for(&cut, stage, *number, out);
             return true;
         }
-        number -= count;
+        *number -= count;
     }
     return false;
+}
+
+bool sl_route_step(const sl_route *r, uint64_t exchange, uint32_t number, sl_exchange_step *out) {
+    const size_t buckets = r->buckets != NULL ? r->buckets->count : 1;
+    bool found = false;
+    for (size_t b = 0; b < buckets && !found; out->bucket = b++) {
+        const sl_route cut = cut_out(r, b);
+        found = find_in_bucket(&cut, exchange, &number, out);
+    }
+    return found;
 }
 
 bool sl_route_step_ahead(const sl_route *r, uint64_t exchange, uint32_t number,
@@ -509,15 +523,15 @@ sl_stay sl_route_stays(const sl_route *r, uint64_t exchange, uint32_t number,
 sl_range sl_route_range(const sl_route *r, const sl_exchange_step *step, uint32_t peer) {
     if (!step->separate)
         return step->coming;
-    const sl_route cut = cut_to(r, step->stage);
+    const sl_route bucket = cut_out(r, step->bucket), cut = cut_to(&bucket, step->stage);
     return shard(&cut, sl_peer_index(r->ranks, r->nodes, peer));
 }
 
 size_t sl_route_longest(const sl_route *r) {
     const bool ring =
         r->algorithm->route == SL_ROUTE_ALL_REDUCE && r->form.kind == SL_ALL_REDUCE_RING;
-    return ring || is_sharded(r) ? r->dimension / r->nodes + (r->dimension % r->nodes != 0)
-                                 : r->dimension;
+    return ring || is_sharded(r) ? r->all.count / r->nodes + (r->all.count % r->nodes != 0)
+                                 : r->all.count;
 }
 
 uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {

@@ -15,6 +15,8 @@
  * list. Only routes and forms know places; rows, peers and steps name ranks. A server that is no
  * member is stood in for by the first one.
  *
+ * With buckets each range of the vector has all these steps by itself, in the order of the list.
+ *
  * The steps of all stages are numbered through. A step follows from (exchange, number): a list of
  * them would take 2(n - 1) steps a node, gigabytes in a simulation. In the servers' first half, the
  * step in which nothing is sent is a node's message to itself.
@@ -26,9 +28,11 @@
 #include "algorithm/gossip/relay_tree.h"
 #include "node/form.h"
 #include "starling/node.h"
+#include "starling/ranges.h"
 
 typedef struct sl_exchange_step {
     const sl_stage *stage;
+    size_t bucket;                          /* of the route */
     bool begins;                            /* the first of its stage */
     sl_range prepared;                      /* before it, the stage's hook runs on these elements */
     bool along_edges;                       /* of the topology */
@@ -56,7 +60,8 @@ typedef struct sl_route {
     const sl_topology *topology;
     int64_t server;              /* its place */
     uint32_t rank, place, nodes; /* nodes: members */
-    size_t dimension;            /* of a stage that publishes all */
+    sl_range all;                /* of a stage that publishes all, or a bucket */
+    const sl_ranges *buckets;    /* the steps of one after those of the other; NULL: it is one */
     const sl_algorithm_config *config;
     sl_shapes shapes;
     uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
@@ -77,10 +82,11 @@ typedef struct sl_route {
     bool looks_ahead;   /* see sl_route_step_ahead */
 } sl_route;
 
-/* The topology is in ranks, its edges are those of the members. members NULL: all its nodes. */
+/* The topology is in ranks, its edges are those of the members. members NULL: all its nodes.
+ * buckets: borrowed; NULL: none. */
 int sl_route_open(sl_route *route, const sl_algorithm *algorithm, const sl_algorithm_config *config,
                   const sl_topology *topology, const sl_members *members, uint32_t rank,
-                  const sl_shapes *shapes, sl_error *error);
+                  const sl_shapes *shapes, const sl_ranges *buckets, sl_error *error);
 void sl_route_close(sl_route *route);
 /* false: an exchange has no step of that number. Exchanges count from 1, steps from 0. */
 bool sl_route_step(const sl_route *route, uint64_t exchange, uint32_t number,

@@ -11,13 +11,13 @@ sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange,
         .seed = n->settings.seed, .exchange = exchange, .sender = sender, .stage = step};
 }
 
-uint32_t sl_node_place(const sl_node *n, const sl_codec *codec, uint32_t part) {
-    return n->settings.last_first ? sl_codec_last_first(codec, part) : part;
+uint32_t sl_node_place(const sl_codec_set *set, uint32_t part) {
+    return set->order != NULL ? set->order[part] : part;
 }
 
-sl_range sl_node_part_range(const sl_node *n, const sl_codec *codec, size_t base, uint32_t part) {
+sl_range sl_node_part_range(const sl_codec_set *set, size_t base, uint32_t part) {
     sl_range range;
-    sl_codec_part_range(codec, sl_node_place(n, codec, part), &range.from, &range.count);
+    sl_codec_part_range(set->codec, sl_node_place(set, part), &range.from, &range.count);
     range.from += base;
     return range;
 }

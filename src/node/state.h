@@ -30,7 +30,7 @@ typedef struct sl_incoming {
 typedef struct sl_group {
     uint32_t first, count; /* of sl_room.incoming */
     sl_range range;
-    const sl_codec *codec; /* NULL: the range is empty */
+    const sl_codec_set *set; /* NULL: the range is empty */
     uint32_t parts, combined;
     uint32_t batch; /* parts that are combined at once, but for the last */
 } sl_group;
@@ -81,9 +81,10 @@ typedef struct sl_life {
 /* The round under way. */
 typedef struct sl_round_state {
     bool gradient_ready, exchanging;
-    bool begun;   /* its exchange; or it has none */
-    bool measure; /* the neighbours' distance, in view.measured */
-    size_t final; /* the gradient is there from this element on; 0: all of it, or none */
+    bool begun;        /* its exchange; or it has none */
+    bool measure;      /* the neighbours' distance, in view.measured */
+    uint32_t measured; /* parts of steps that are over */
+    size_t final;      /* the gradient is there from this element on; 0: all of it, or none */
     sl_round statistics;
 } sl_round_state;
 
@@ -94,8 +95,9 @@ typedef struct sl_step_state {
     const sl_codec_set *outgoing; /* NULL: nothing goes out */
     sl_outbound message;
     uint32_t encoded, sent;
-    bool adapts;         /* the vector is prepared part by part, as it leaves: */
-    size_t adapted;      /* elements */
+    bool adapts;          /* the vector is prepared part by part, as it leaves: */
+    sl_range adapted;     /* last; several parts may look at it */
+    bool awaits_gradient; /* a device prepares and encodes the message at once: not yet */
     bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
     uint32_t group_count;
     double norm_limit; /* of the parts that come in it; 0: any is taken */
@@ -129,9 +131,9 @@ void sl_node_begin_anew(sl_node *n);
 
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step);
 /* Which of the codec's parts is a message's part? */
-uint32_t sl_node_place(const sl_node *n, const sl_codec *codec, uint32_t part);
+uint32_t sl_node_place(const sl_codec_set *set, uint32_t part);
 /* The elements of the vector that a message's part covers; the message begins at `base`. */
-sl_range sl_node_part_range(const sl_node *n, const sl_codec *codec, size_t base, uint32_t part);
+sl_range sl_node_part_range(const sl_codec_set *set, size_t base, uint32_t part);
 /* Is the gradient there for all elements of the range? */
 bool sl_node_is_final(const sl_node *n, sl_range range);
 /* Runs the hook over a range, block by block, so that each block stays in cache. NULL: nothing. */

@@ -26,7 +26,7 @@ static int search(sl_tree *t, const sl_algorithm *algorithm, const sl_algorithm_
     for (uint32_t i = 0; i < t->count; i++) {
         sl_route route;
         int result = sl_route_open(&route, algorithm, config, topology, members, t->order[i],
-                                   &(sl_shapes){.dimension = 1}, error);
+                                   &(sl_shapes){.dimension = 1}, NULL, error);
         if (result == 0)
             add_children(t, &route);
         sl_route_close(&route);

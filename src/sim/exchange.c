@@ -79,7 +79,7 @@ int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *confi
     uint32_t opened = 0;
     for (; opened < t.nodes && result == 0; opened++)
         result = sl_route_open(&t.routes[opened], t.algorithm, config, topology, NULL, opened,
-                               shapes, error);
+                               shapes, NULL, error);
     if (result == 0)
         tell(&t);
     while (opened > 0)

@@ -130,7 +130,7 @@ bool sl_sim_repeats(const simulator *s) {
 sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings =
-        sl_experiment_node(e, &s->plan, s->task->dimension, s->task->rounds);
+        sl_experiment_node(e, &s->plan, &s->sending, s->task->dimension, s->task->rounds);
     settings.rank = rank;
     settings.topology = e->topology;
     settings.epoch_rounds = s->task->epoch_rounds;

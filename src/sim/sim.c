@@ -185,7 +185,7 @@ static int publish_part(simulator *s, uint32_t rank, const sl_outbound *sent, ui
 }
 
 static bool overlaps(const simulator *s) {
-    return s->experiment->transport.overlap != SL_OVERLAP_NONE;
+    return s->sending.leaves.count > 0;
 }
 
 /* Of the message under way, all whose gradient is there. */
@@ -193,7 +193,7 @@ static int publish_parts(simulator *s, uint32_t rank, sl_error *error) {
     peer *p = &s->peers[rank];
     int result = 0;
     while (p->encoded < p->sending.parts && p->node != NULL && result == 0 &&
-           (!overlaps(s) || sl_node_ready(p->node)))
+           sl_node_may_encode(p->node))
         result = publish_part(s, rank, &p->sending, p->encoded++, error);
     return result;
 }
@@ -233,14 +233,19 @@ static int take(simulator *s, uint32_t rank, const sl_event *event, sl_error *er
     return result == 0 ? publish_if_asked(s, rank, error) : result;
 }
 
-/* Tensor by tensor, as if it had been computed so. */
+/* Tensor by tensor, as if it had been computed so, and as a worker tells it (world/job.h). */
 static int take_ranges(simulator *s, uint32_t rank, sl_error *error) {
     const peer *p = &s->peers[rank];
-    sl_event event = {.type = SL_EVENT_FINAL, .loss = p->loss, .from = s->task->dimension};
+    const size_t d = s->task->dimension;
+    sl_event event = {.type = SL_EVENT_FINAL, .loss = p->loss, .from = d};
     int result = take(s, rank, &event, error);
+    size_t told = d;
     for (size_t t = s->task->tensor_count; t > 1 && p->node != NULL && result == 0; t--) {
         event.from = s->task->tensor_ends[t - 2];
-        result = take(s, rank, &event, error);
+        const size_t border = sl_ranges_border(&s->sending.leaves, event.from, d);
+        if (border != told)
+            result = take(s, rank, &event, error);
+        told = border;
     }
     return result;
 }
@@ -354,9 +359,9 @@ static int report_round(simulator *s, uint64_t round) {
 }
 
 /* A node that is done with its gradient when it has published need not keep it while the others
- * compute theirs. */
+ * compute theirs. Of buckets all but the first are published later. */
 static int share_gradient(simulator *s, const sl_algorithm *algorithm, sl_error *error) {
-    if (algorithm->keeps_gradient || s->task->lend != NULL ||
+    if (algorithm->keeps_gradient || s->sending.buckets.count > 0 || s->task->lend != NULL ||
         sl_experiment_recovers(s->experiment) || sl_sim_repeats(s))
         return 0;
     s->gradient = s->vec->allocate(s->task->dimension);
@@ -412,6 +417,7 @@ static void close_nodes(simulator *s) {
     for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
         close_peer(&s->peers[i]);
     free(s->peers);
+    sl_sending_close(&s->sending);
     sl_scene_close(&s->scene);
     if (s->gradient != NULL)
         s->vec->release(s->gradient);
@@ -559,13 +565,15 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
     if (result == 0 && algorithm->async != NULL)
         return run_clocked(&s, stop, error);
     if (result == 0)
-        result = share_gradient(&s, algorithm, error);
-    if (result == 0)
         result = open_copies(&s, error);
     if (result == 0 && timeline != NULL)
         result = sl_timeline_open(&s.timeline, s.nodes, error);
     if (result == 0)
         result = sl_experiment_plan(&s.plan, experiment, task, error);
+    if (result == 0)
+        result = sl_experiment_sending(&s.sending, experiment, &s.plan, task, error);
+    if (result == 0)
+        result = share_gradient(&s, algorithm, error);
     if (result == 0 && loses(&s))
         result = sl_scene_open(&s.scene, experiment, task->dimension, error);
     if (result == 0)

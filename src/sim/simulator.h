@@ -40,6 +40,7 @@ typedef struct simulator {
     const sl_task *task;
     const sl_observer *observer;
     sl_plan plan;
+    sl_sending sending;
     uint32_t nodes;
     peer *peers;
     sl_scene scene;       /* where the experiment has faults */

@@ -10,26 +10,31 @@ static void wait_until(double seconds) {
         sl_clock_sleep(seconds - now);
 }
 
-/* Of the time that a gradient is said to take, a third goes forward; backward each parameter takes
- * as long. */
+/* What leaves together is told of together, in whole tensors. */
 static void pass_on(void *means, double loss, size_t from) {
-    const sl_job_means *m = means;
-    const double left = (double)from / (double)m->task.dimension;
-    wait_until(m->began_s + m->task.gradient_seconds * (3 - 2 * left) / 3);
+    sl_job_means *m = means;
+    const size_t border = sl_ranges_border(m->leaves, from, m->task.dimension);
+    if (border == m->border)
+        return;
+    m->border = border;
+    wait_until(m->began_s + m->task.gradient_seconds * sl_gradient_share(from, m->task.dimension));
     m->told.tell(m->told.context, loss, from);
 }
 
 int sl_job_means_open(sl_job_means *out, const sl_vec_ops *vec, const sl_task *task,
-                      const sl_observer *observer, uint32_t rank, sl_progress told,
-                      sl_error *error) {
+                      const sl_observer *observer, uint32_t rank, const sl_ranges *leaves,
+                      sl_progress told, sl_error *error) {
     *out = (sl_job_means){.task = *task,
                           .observer = *observer,
                           .rank = rank,
+                          .leaves = leaves,
                           .watching = {pass_on, out},
                           .told = told};
-    if (task->watch != NULL)
+    const int result = sl_host_task_open(&out->host, vec, &out->task, error);
+    /* What is copied to a device is there when all of it is. */
+    if (result == 0 && task->watch != NULL && leaves != NULL && out->host.g == NULL)
         task->watch(task->context, &out->watching);
-    return sl_host_task_open(&out->host, vec, &out->task, error);
+    return result;
 }
 
 void sl_job_means_close(sl_job_means *m) {
@@ -66,6 +71,7 @@ sl_job_result sl_job_perform(sl_job_means *m, sl_job *job) {
             m->task.ready(m->task.context, m->rank, job->compute_round, job->point,
                           job->push_sum_weight);
         m->began_s = sl_clock_seconds();
+        m->border = 0;
         result.loss =
             sl_host_task_gradient(&m->host, m->rank, job->compute_round, job->point, job->g);
         wait_until(m->began_s + m->task.gradient_seconds);

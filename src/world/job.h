@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "starling/observer.h"
+#include "starling/ranges.h"
 #include "starling/task.h"
 #include "task/host_task.h"
 
@@ -38,14 +39,17 @@ typedef struct sl_job_means {
     sl_host_task host;
     sl_observer observer;
     uint32_t rank;
+    const sl_ranges *leaves;    /* NULL: nobody hears how far gradients are */
     sl_progress watching, told; /* hears the task; hears it when a gradient is said to be so far */
+    size_t border;              /* that was told of last; 0: none of this gradient */
     double began_s;             /* of the gradient under way */
 } sl_job_means;
 
-/* vec: where the vectors of its jobs are. told: hears how far a gradient is. */
+/* vec: where the vectors of its jobs are. told: hears when a gradient has come to a
+ * border of `leaves`, which is borrowed; NULL: of no gradient. */
 int sl_job_means_open(sl_job_means *out, const sl_vec_ops *vec, const sl_task *task,
-                      const sl_observer *observer, uint32_t rank, sl_progress told,
-                      sl_error *error);
+                      const sl_observer *observer, uint32_t rank, const sl_ranges *leaves,
+                      sl_progress told, sl_error *error);
 void sl_job_means_close(sl_job_means *means);
 sl_job_result sl_job_perform(sl_job_means *means, sl_job *job);
 

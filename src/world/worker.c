@@ -117,11 +117,12 @@ static void *work(void *argument) {
 /* ---- the giver's ---- */
 
 int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
-                   const sl_observer *observer, uint32_t rank, sl_error *error) {
+                   const sl_observer *observer, uint32_t rank, const sl_ranges *leaves,
+                   sl_error *error) {
     sl_worker *w = calloc(1, sizeof *w);
     if (w == NULL)
         return sl_fail(error, SL_ENOMEM, "worker: out of memory");
-    int result = sl_job_means_open(&w->means, vec, task, observer, rank,
+    int result = sl_job_means_open(&w->means, vec, task, observer, rank, leaves,
                                    (sl_progress){leave_range, w}, error);
     if (result != 0) {
         free(w);

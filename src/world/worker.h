@@ -15,9 +15,11 @@
 
 typedef struct sl_worker sl_worker;
 
-/* vec: where the vectors of its jobs are. */
+/* vec: where the vectors of its jobs are. leaves: a gradient comes in these ranges; borrowed; NULL:
+ * at once. */
 int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
-                   const sl_observer *observer, uint32_t rank, sl_error *error);
+                   const sl_observer *observer, uint32_t rank, const sl_ranges *leaves,
+                   sl_error *error);
 /* Becomes readable when a result is there. */
 int sl_worker_descriptor(const sl_worker *worker);
 /* One job at a time. */

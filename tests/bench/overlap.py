@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A round whose messages leave layer by layer beside one whose message waits for the whole gradient
-(transport.overlap), on a slow link.
+"""A round whose messages leave beside the backward pass, in each way of transport.overlap, next to
+one whose message waits for the whole gradient, on a slow link.
 
 Two agents train ResNet-18's table, each in a network namespace, with slow links between them
 (links.c; root, iproute2). A gradient is said to take 3/2 of what a message takes on the link:
@@ -23,12 +23,16 @@ from _links import Links
 NODES, PORT, HEADERS = 2, 7400, 1.04
 DIMENSION = 11_689_512
 OPERATIONS = 6 * 1.814e9  # of a sample's gradient
-WAYS = ("none", "layers")
+WAYS = ("none", "layers", "merged", "partitioned")
 CASES = {
     "d-psgd": {"topology": {"nodes": NODES, "family": "path"}, "algorithm": "d-psgd"},
     "all-reduce, recursive doubling": {
         "topology": {"nodes": NODES, "family": "path"},
         "algorithm": {"name": "all-reduce", "all_reduce": "recursive-doubling"},
+    },
+    "all-reduce, ring": {
+        "topology": {"nodes": NODES, "family": "path"},
+        "algorithm": {"name": "all-reduce", "all_reduce": "ring"},
     },
 }
 
@@ -47,6 +51,7 @@ def experiment_of(case, way, options):
         "optimizer": {"learning_rate": 0.01},
         "record": {"every": 1, "models": "none"},
         "transport": {"overlap": way, "connect_timeout_s": 60},
+        "network": {"bandwidth_mbit": options.mbit, "latency_ms": 0.1},
         "security": {"mode": "none", "trusted_network": True},
     }
 
@@ -98,11 +103,13 @@ def main():
         f"ResNet-18's table, d = {DIMENSION:,}, {NODES} agents, {options.mbit:g} Mbit/s, "
         f"{os.cpu_count()} cores, {options.turns} turns of {options.rounds} rounds\n"
     )
-    _bench.print_heads("", "none ms", "layers ms", "ratio")
+    _bench.print_heads("", "none ms", *(f"{way} ms, ratio" for way in WAYS[1:]))
     for case in CASES:
-        none, layers = (statistics.median(took[case, way]) for way in WAYS)
-        ratio = statistics.median(b / a for a, b in zip(*(took[case, way] for way in WAYS)))
-        _bench.print_row(case, f"{1e3 * none:.0f}", f"{1e3 * layers:.0f}", f"{ratio:.2f}")
+        cells = [f"{1e3 * statistics.median(took[case, WAYS[0]]):.0f}"]
+        for way in WAYS[1:]:
+            ratio = statistics.median(b / a for a, b in zip(took[case, "none"], took[case, way]))
+            cells.append(f"{1e3 * statistics.median(took[case, way]):.0f}, {ratio:.2f}")
+        _bench.print_row(case, *cells)
 
 
 if __name__ == "__main__":

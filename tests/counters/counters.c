@@ -44,7 +44,7 @@ static void run_node(const char *text, const char *path, uint64_t rounds, bool m
         sl_algorithm_plan(&plan, &experiment->algorithm, experiment->topology, DIMENSION, &error) !=
             0)
         stop(error.text);
-    sl_node_settings settings = sl_experiment_node(experiment, &plan, DIMENSION, rounds);
+    sl_node_settings settings = sl_experiment_node(experiment, &plan, NULL, DIMENSION, rounds);
     settings.measure_every = measures;
     if (sl_device_open(&settings.vec, experiment->device, 0, &error) != 0)
         stop(error.text);

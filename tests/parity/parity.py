@@ -3,7 +3,7 @@
 that is not a time.
 
 Each experiment runs once in the simulator and once with agents. An agent takes a tenth of a second
-to begin, whatever it trains: so most algorithms have five of them. test_layers_overlap.py has each
+to begin, whatever it trains: so most algorithms have five of them. test_overlap.py has each
 form of all-reduce; fault_world holds agents against the simulator's bits, too."""
 import functools
 import glob

@@ -214,9 +214,10 @@ def of_checkpoints():
     yield often, "nodes may be 2 rounds apart here"
 
 
-def layer_by_layer():
+def before_all_is_there():
     layers = {"model": {"name": "mlp", "hidden": [8]}, "data": DIGITS}
     layers["transport"] = {"overlap": "layers"}
+    layers["network"] = links = {"gradient_ms": 5, "latency_ms": 1, "bandwidth_mbit": 100}
     whole, one = of("top-k", fraction=0.1), of("qsgd", levels=4, bucket=0)
     for changes, text in (
         (on(RING, "all-reduce", compressor=whole), "top-k looks at all"),
@@ -225,9 +226,25 @@ def layer_by_layer():
         ({"optimizer": {"clip_norm": 1}}, "optimizer.clip_norm: 1 needs the norm"),
         (on(RING, "choco-sgd", compressor="float16"), "'choco-sgd'"),
         (on(RING, "d-psgd", variant="combine-while-adapt"), "'d-psgd'"),
-        ({"device": "cuda:0"}, 'device is "cuda:0"'),
+        (
+            {**on(RING, "all-reduce", compressor="float16"), "device": "cuda:0"},
+            'with device "cuda:0", from which only what is exchanged by',
+        ),
     ):
-        yield {**layers, **changes}, text
+        for way in ("layers", "merged", "partitioned"):
+            yield {**layers, **changes, "transport": {"overlap": way}}, text
+    for key in ("overlap", "buckets"):
+        planned = {**layers, **on(RING, "all-reduce"), "transport": {key: "merged"}}
+        text = f'transport.{key}: "merged" plans by '
+        yield {**planned, "network": {**links, "gradient_ms": 0}}, text + "the time of a gradient"
+        yield {**planned, "network": {"gradient_ms": 5}}, text + "what sending costs"
+    text = 'transport.buckets: "merged" is for d-psgd with adapt-then-combine, all-reduce and'
+    for algorithm in (on(RING, "choco-sgd"), on(RING, "all-reduce", compressor="float16")):
+        yield {**layers, **algorithm, "transport": {"buckets": "merged"}}, text
+    many = {**on(RING, "all-reduce"), "network": links}
+    many["model"] = {"name": "synthetic", "table": "resnet50"}
+    many["transport"] = {"overlap": "partitioned", "partition_bytes": 4096}
+    yield many, "are more than the 65535 steps that an exchange may have; raise"
 
 
 def of_matrices():
@@ -330,7 +347,7 @@ REFUSED = of_graphs, of_messages, by_links, of_periods, of_own_times, of_faults,
 REFUSED += (of_checkpoints,)
 # The function of rows, what check ends with, and the parameters of the model.
 TABLES = [
-    *((rows, 2, D) for rows in (*REFUSED, layer_by_layer)),
+    *((rows, 2, D) for rows in (*REFUSED, before_all_is_there)),
     (of_matrices, 2, 30),
     (of_sketches, 2, 120),
     (doubtful, 0, 1000),

@@ -18,7 +18,8 @@ static sl_update update;
 static sl_error error;
 static _Alignas(64) float vectors[16][16]; /* payloads stay readable until released */
 static int next_vector;
-static bool turns, last_first;
+static bool turns;
+static const sl_ranges *leaves;
 
 static inline void open_on(const char *graph, const sl_algorithm_config *config,
                            double learning_rate, uint64_t rounds) {
@@ -37,7 +38,7 @@ static inline void open_on(const char *graph, const sl_algorithm_config *config,
         .optimizer = &optimizer,
         .measure_every = 1,
         .turns = turns,
-        .last_first = last_first,
+        .leaves = leaves,
     };
     ck_assert_msg(sl_node_open(&node, &settings, &error) == 0, "%s", error.text);
     for (int i = 0; i < D; i++)

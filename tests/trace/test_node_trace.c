@@ -2,7 +2,8 @@
 #include "node_transcript.h"
 
 static void forget(void) {
-    turns = last_first = false;
+    turns = false;
+    leaves = NULL;
 }
 
 FIXTURES(forget, close_node);
@@ -378,9 +379,11 @@ START_TEST(an_all_reduce_goes_on_without_an_edge_that_it_does_not_use) {
     }
 }
 
+static const sl_ranges last_first = {1, &(sl_range){0, D}};
+
 /* Elements 2 and 3 are part 0. */
 START_TEST(what_is_final_of_a_gradient_leaves_and_is_combined) {
-    last_first = true;
+    leaves = &last_first;
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 1, 1);
     start();
     part_of_gradient(D, 0);
@@ -408,7 +411,8 @@ START_TEST(what_is_final_of_a_gradient_leaves_and_is_combined) {
 }
 
 START_TEST(a_diverged_loss_is_found_before_anything_leaves) {
-    last_first = turns = true;
+    leaves = &last_first;
+    turns = true;
     begin_rounds(1);
     ck_assert_int_eq(step((sl_event){.type = SL_EVENT_FINAL, .loss = NAN, .from = D}),
                      SL_EDIVERGED);
@@ -418,7 +422,8 @@ START_TEST(a_diverged_loss_is_found_before_anything_leaves) {
 
 /* What was combined stays; the rest of its own step is taken once its gradient is there. */
 START_TEST(an_exchange_that_is_cut_beside_the_gradient_ends_with_it) {
-    last_first = turns = true;
+    leaves = &last_first;
+    turns = true;
     open_node(SL_VARIANT_ADAPT_THEN_COMBINE, 1, 2);
     start();
     part_of_gradient(D, 0);

@@ -185,7 +185,7 @@ static int open_node(sl_error *error) {
                                    task.dimension, error);
     if (result != 0)
         return result;
-    sl_node_settings settings = sl_experiment_node(experiment, &plan, task.dimension, 3);
+    sl_node_settings settings = sl_experiment_node(experiment, &plan, NULL, task.dimension, 3);
     settings.rank = 1;
     settings.inbox_parts = 4;
     result = sl_node_open(&node, &settings, error);

@@ -245,7 +245,7 @@ static void open_run(const char *algorithm, const char *edges, uint64_t seed) {
                       "'optimizer': {'learning_rate': 0}}",
                       ROUNDS, NODES, edges, algorithm);
     EXPECT_WELL(sl_experiment_plan(&plan, experiment, &task, &error));
-    sl_node_settings settings = sl_experiment_node(experiment, &plan, DIMENSION, ROUNDS);
+    sl_node_settings settings = sl_experiment_node(experiment, &plan, NULL, DIMENSION, ROUNDS);
     settings.part_bytes =
         plan.config.compressor.kind == SL_COMPRESSOR_IDENTITY ? PART * sizeof(float) : FRAME_BYTES;
     open_nodes(settings, seed);

@@ -30,9 +30,9 @@ enum { QUICK = 400 };               /* with sanitizers */
 enum { CROWD = 120, POLLED = 8 };   /* more than an agent lets in at a time */
 static const double crowd_s = 0.02; /* in which they come */
 /* What an agent holds beside what `starling check` forecasts: for itself, with the plan twice and
- * what it has told of whom it refused, the head of a checkpoint, a neighbour's tables, a
- * connection's first message. */
-static const size_t agent_bytes = 2 * sizeof(sl_plan) + sizeof(sl_refusals) + (64 << 10),
+ * what it has told of whom it refused, the head of a checkpoint, codecs of buckets, a
+ * neighbour's tables, a connection's first message. */
+static const size_t agent_bytes = 2 * sizeof(sl_plan) + sizeof(sl_refusals) + (72 << 10),
                     head_bytes = 48 << 10, neighbour_bytes = 12 << 10, connection_bytes = 18 << 10;
 /* Beyond that, where there is a key: greetings, and for each of at most as many as there are nodes
  * four sealed payloads, which may be a HELLO. */

@@ -119,8 +119,9 @@ static void draw_experiment(loss_seed *of) {
     snprintf(s->text, sizeof s->text,
              "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
              " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
-             " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096, \"overlap\": \"%s\","
-             " \"window_chunks\": %u, \"connect_timeout_s\": %g, \"round_timeout_s\": 60},"
+             " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096, \"overlap\": "
+             "\"%s\"," SCENARIO_PIECES " \"window_chunks\": %u, \"connect_timeout_s\": %g, "
+             "\"round_timeout_s\": 60}," SCENARIO_LINKS
              " \"membership\": {\"on_loss\": \"continue\", \"grace_s\": %.3f, \"joiners\": %d,"
              " \"minority_s\": %d},"
              " \"final_average\": %s, \"security\": {%s}%s}",

@@ -76,7 +76,8 @@ const char *scenario_overlap(const scenario *s, const char *algorithm) {
         is_able = is_able || strstr(algorithm, able[i]) != NULL;
     is_able = is_able && strstr(algorithm, "while-adapt") == NULL &&
               strstr(algorithm, "compressor") == NULL && strstr(algorithm, "staleness") == NULL;
-    return is_able && s->seed / 2 % 3 == 1 ? "layers" : "none";
+    static const char *const ways[] = {"none", "layers", "none", "merged", "none", "partitioned"};
+    return ways[is_able ? s->seed / 2 % (sizeof ways / sizeof *ways) : 0];
 }
 
 static void draw_experiment(scenario *s) {
@@ -111,8 +112,8 @@ static void draw_experiment(scenario *s) {
              " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
              " {\"learning_rate\": 0.1}, \"transport\": {\"chunk_bytes\": 4096,"
              " \"overlap\": \"%s\", \"window_chunks\": %u, \"timeout_s\": %.3f, "
-             "\"connect_timeout_s\": %.3f,"
-             " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f},"
+             "\"connect_timeout_s\": %.3f," SCENARIO_PIECES
+             " \"round_timeout_s\": %.3f, \"reconnect_s\": %.3f}," SCENARIO_LINKS
              " \"security\": {\"mode\": \"%s\", \"seal\": \"%s\"},"
              " \"membership\": {\"on_loss\": \"stop\"}}",
              (unsigned long long)s->rounds, world_below(1000000), s->nodes, family, whole,
@@ -203,7 +204,6 @@ static void draw_habits(scenario *s) {
 static const sl_progress *told[NODES_MAX + 1];
 
 void scenario_draw(scenario *out, uint64_t seed) {
-    memset(told, 0, sizeof told);
     *out = (scenario){.seed = seed};
     draw_experiment(out);
     draw_habits(out);
@@ -250,9 +250,9 @@ static void compute(const scenario *s, uint32_t rank, const float *x) {
 }
 
 static void watch(void *context, const sl_progress *progress) {
-    const scenario *s = context;
+    (void)context;
     if (process_current() != NULL)
-        told[process_current()->rank] = strstr(s->text, "layers") != NULL ? progress : NULL;
+        told[process_current()->rank] = progress;
 }
 
 /* Meanwhile nobody changes x below what is told. */
@@ -262,7 +262,8 @@ void scenario_tell(const scenario *s, uint32_t rank, const float *x, double loss
         const size_t end = s->ends[t], bytes = end * sizeof *x;
         const uint64_t before = sl_checksum(x, bytes);
         told[rank]->tell(told[rank]->context, loss, end);
-        process_wait(world_now() + s->gradient_s * world_uniform() * world_uniform());
+        process_wait(world_now() +
+                     s->gradient_s / SCENARIO_TENSORS * world_uniform() * world_uniform());
         if (sl_checksum(x, bytes) != before)
             world_fail("agent %u changed its model where no gradient was yet", rank);
     }
@@ -294,6 +295,7 @@ static sl_evaluation evaluate(void *context, const float *x) {
 }
 
 sl_task scenario_task(scenario *s) {
+    memset(told, 0, sizeof told);
     for (size_t t = 0; t < SCENARIO_TENSORS; t++)
         s->ends[t] = s->dimension * (t + 1) / SCENARIO_TENSORS;
     return (sl_task){.context = s,

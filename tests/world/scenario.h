@@ -53,6 +53,11 @@ typedef struct scenario {
     size_t ends[SCENARIO_TENSORS]; /* of its tensors, of which an agent tells, if it overlaps */
 } scenario;
 
+/* By which the ways are planned, in pieces of a frame. */
+#define SCENARIO_LINKS                                                                             \
+    " \"network\": {\"gradient_ms\": 20, \"latency_ms\": 0.5, \"bandwidth_mbit\": 5},"
+#define SCENARIO_PIECES " \"partition_bytes\": 4096,"
+
 /* Draws it; the world is open. */
 void scenario_draw(scenario *out, uint64_t seed);
 /* In one line. */
@@ -60,7 +65,7 @@ void scenario_print(const scenario *s);
 
 /* What its nodes train; borrows the scenario. */
 sl_task scenario_task(scenario *s);
-/* "layers" in some seeds of what can do so; else "none". */
+/* In some seeds of what can do so it overlaps in one of the ways; else "none". */
 const char *scenario_overlap(const scenario *s, const char *algorithm);
 /* A gradient, of which nobody is told yet. */
 double scenario_gradient(const scenario *s, uint32_t rank, uint64_t round, const float *x,

@@ -47,6 +47,7 @@ static int say_single(page *p, const sl_experiment *e, sl_error *error) {
         result = page_say_experiment(p, &t, error);
     }
     page_end(p, "starling check --resolved prints every key that this experiment reads.");
+    sl_sending_close(&t.sending);
     sl_learner_close(&t.learner);
     return result;
 }

@@ -96,8 +96,36 @@ static void say_links(page *p, const sl_network_config *n) {
         page_detail(p, "", "and %zu more", l->rows - SHOWN);
 }
 
+static double kilobytes(size_t elements) {
+    return 1e-3 * sizeof(float) * (double)elements;
+}
+
+static void say_ranges(page *p, const trial *t) {
+    const sl_sending *s = &t->sending;
+    const sl_ranges *ranges = s->leaves.count > 0 ? &s->leaves : &s->buckets;
+    const sl_sending_costs *c = &s->costs;
+    size_t least = SIZE_MAX, most = 0;
+    for (size_t i = 0; i < ranges->count; i++) {
+        const size_t count = ranges->items[i].count;
+        least = count < least ? count : least;
+        most = count > most ? count : most;
+    }
+    if (ranges->count == 0)
+        return;
+    page_say(p, "sent in ranges", "%zu, of %.4g to %.4g KB of the vector%s", ranges->count,
+             kilobytes(least), kilobytes(most),
+             s->buckets.count > 0 ? ", each exchanged by itself" : "");
+    if (c->gradient_s > 0)
+        page_detail(p, "planned by",
+                    "a, a message, %.4g ms; b, a MB of it, %.4g ms; the last range has left after "
+                    "%.4g ms",
+                    1e3 * c->startup_s, 1e9 * c->element_s / sizeof(float),
+                    1e3 * sl_ranges_seconds(ranges, t->task.dimension, c));
+}
+
 void page_say_times(page *p, const trial *t) {
     const exchange_case c = case_of(t);
+    say_ranges(p, t);
     if (!has_links(&t->experiment->network))
         return;
     say_model(p, t, &c);

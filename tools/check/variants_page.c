@@ -230,8 +230,10 @@ static void close_all(checked *all, const comparison *c) {
         for (size_t k = i + 1; k < c->count; k++)
             if (all[k].trial.learner == all[i].trial.learner)
                 all[k].trial.learner = NULL;
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = 0; i < c->count; i++) {
+        sl_sending_close(&all[i].trial.sending);
         sl_learner_close(&all[i].trial.learner);
+    }
 }
 
 int page_say_variants(page *p, const variants *v, sl_error *error) {

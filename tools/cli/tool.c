@@ -172,7 +172,8 @@ int trial_prepare(trial *t, bool quiet, sl_error *error) {
     result = sl_algorithm_check_shapes(&e->algorithm, &shapes, error);
     if (result != 0)
         return result;
-    return sl_experiment_plan(&t->plan, e, &t->task, error);
+    result = sl_experiment_plan(&t->plan, e, &t->task, error);
+    return result == 0 ? sl_experiment_sending(&t->sending, e, &t->plan, &t->task, error) : result;
 }
 
 int trial_open(trial *out, const options *o, sl_error *error) {
@@ -198,6 +199,7 @@ void trial_warn(const trial *t) {
 }
 
 void trial_close(trial *t) {
+    sl_sending_close(&t->sending);
     sl_learner_close(&t->learner);
     sl_experiment_close(&t->experiment);
 }

@@ -82,6 +82,7 @@ typedef struct trial {
     sl_learner *learner;
     sl_task task;
     sl_plan plan;
+    sl_sending sending;
     uint32_t nodes;
 } trial;
 int trial_open(trial *out, const options *o, sl_error *error);

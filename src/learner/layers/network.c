@@ -174,6 +174,8 @@ void sl_network_close(sl_network *network) {
         network->vec->release_host(network->input);
         network->vec->release_host(network->labels);
         network->vec->async->event_close(network->taken);
+        for (size_t l = 0; l < network->table.count; l++)
+            network->vec->async->event_close(network->passed[l]);
         for (size_t i = 0; i < 2; i++)
             network->vec->async->graph_close(network->latest[i].graph);
     }
@@ -243,13 +245,44 @@ static double mean_loss(const sl_network *net, uint32_t rows, double sum) {
     return sum / (rows * net->positions);
 }
 
-/* Layers lie in their order, each with a range of its own: none is final later. */
-static void tell(const sl_network *net, uint32_t rows, size_t from) {
+static void tell(const sl_network *net, double loss, size_t from) {
     if (net->progress != NULL && from > 0)
-        net->progress->tell(net->progress->context, mean_loss(net, rows, net->result[0]), from);
+        net->progress->tell(net->progress->context, loss, from);
 }
 
-static void backward(sl_network *net, uint32_t rows, const float *x, float *g, float *z) {
+/* A device comes to the layer's end later. Where it has no room for an event, all behind the next
+ * layer's is told of there. */
+static void note_passed(sl_network *net, size_t l) {
+    const sl_async_ops *async = net->vec->async;
+    if (net->passed[l] == NULL)
+        net->passed[l] = async->event_open();
+    if (net->passed[l] != NULL)
+        async->event_record(net->passed[l]);
+}
+
+/* Layers lie in their order, each with a range of its own: none is final later. */
+static void tell_of_layer(sl_network *net, size_t l, double loss) {
+    if (net->progress == NULL || net->table.items[l].count == 0)
+        return;
+    if (net->vec->on_host)
+        tell(net, loss, net->table.items[l].offset);
+    else
+        note_passed(net, l);
+}
+
+/* As a device comes to them. */
+static void tell_passed(const sl_network *net, double loss) {
+    for (size_t l = net->table.count; !net->vec->on_host && l > 0; l--) {
+        const sl_layer *layer = &net->table.items[l - 1];
+        if (layer->count == 0 || net->passed[l - 1] == NULL)
+            continue;
+        net->vec->async->event_wait(net->passed[l - 1]);
+        tell(net, loss, layer->offset);
+    }
+}
+
+static void backward(sl_network *net, uint32_t rows, const float *x, float *g, float *z,
+                     double loss) {
     bool written[SL_LAYERS_MAX + 1] = {false}; /* activations whose gradient has a first part */
     for (size_t l = net->table.count; l > 0; l--) {
         sl_layer_call call = call_of(net, l - 1, SL_PASS_TRAIN, rows, x);
@@ -262,16 +295,18 @@ static void backward(sl_network *net, uint32_t rows, const float *x, float *g, f
         call.add_shortcut = written[layer->shortcut];
         net->backend->kinds[layer->kind]->backward(&call);
         written[layer->input] = written[layer->shortcut] = true;
-        if (layer->count > 0)
-            tell(net, rows, layer->offset);
+        tell_of_layer(net, l - 1, loss);
     }
 }
 
 static void compute_gradient(sl_network *net, uint32_t rows, const float *x, float *g) {
     float *z = forward(net, SL_PASS_TRAIN, rows, x);
     find_loss(net, z, rows, true);
-    tell(net, rows, net->table.dimension);
-    backward(net, rows, x, g, z);
+    const double loss = net->progress != NULL ? sl_network_end_gradient(net, rows) : NAN;
+    tell(net, loss, net->table.dimension);
+    backward(net, rows, x, g, z, loss);
+    if (net->progress != NULL)
+        tell_passed(net, loss);
 }
 
 static bool is_same(const sl_network_repeat *r, uint32_t rows, const float *x, const float *g) {
@@ -304,7 +339,8 @@ static void note_gradient(sl_network *net, sl_network_repeat *r) {
 
 void sl_network_begin_gradient(sl_network *network, uint32_t rows, const float *x, float *g) {
     send_batch(network, rows);
-    sl_network_repeat *repeat = find_repeat(network, rows, x, g);
+    /* Nobody hears how far a repeated one is. */
+    sl_network_repeat *repeat = network->progress == NULL ? find_repeat(network, rows, x, g) : NULL;
     if (repeat != NULL && repeat->graph == NULL)
         note_gradient(network, repeat);
     if (repeat != NULL && repeat->graph != NULL)

@@ -48,13 +48,15 @@ typedef struct sl_network {
         *deltas[SL_LAYERS_MAX + 1]; /* d loss / d activation, likewise, sharing buffers; [0] NULL */
     float *saved[SL_LAYERS_MAX];
     float *scratch;
-    double *result;              /* (2) of the loss */
-    uint16_t *labels_there;      /* (rows_max, positions); on the host the ones above */
-    double *kept[SL_LAYERS_MAX]; /* each layer's part of the population's statistics */
-    float *statistics;           /* all of these, as memory */
-    size_t statistics_count;     /* floats; 0: no layer keeps any */
-    const sl_progress *progress; /* of gradients, on the host; NULL: nobody hears of it */
-    bool repeats;                /* work may be noted */
+    double *result;                      /* (2) of the loss */
+    uint16_t *labels_there;              /* (rows_max, positions); on the host the ones above */
+    double *kept[SL_LAYERS_MAX];         /* each layer's part of the population's statistics */
+    float *statistics;                   /* all of these, as memory */
+    size_t statistics_count;             /* floats; 0: no layer keeps any */
+    const sl_progress *progress;         /* of gradients; NULL: nobody hears of it */
+    sl_vec_event *passed[SL_LAYERS_MAX]; /* behind each layer's gradient, once somebody hears of it;
+                                            NULL on the host */
+    bool repeats;                        /* work may be noted */
     sl_network_repeat latest[2]; /* two, for algorithms swap the model with another vector */
 } sl_network;
 
