@@ -190,7 +190,9 @@ typedef struct sl_algorithm_config {
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
     sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
     uint32_t backup;                 /* parameter-server: gradients that a round does without */
-    uint64_t staleness;              /* d-psgd: how many rounds old what is combined may be */
+    uint64_t staleness;              /* d-psgd: how many rounds old what is combined may be; ssp:
+                                        gradients that a node may be ahead */
+    uint64_t staleness_max;          /* ssp: the most of them, while the slowest is on its way */
     uint64_t overlap_rounds;         /* sgp: so many rounds after it was sent */
     sl_pairing pairing;
     sl_initiators initiators;
@@ -375,6 +377,15 @@ typedef enum sl_pattern {
     SL_PATTERN_COMMITS   /* gradients to a server, its model back */
 } sl_pattern;
 
+/* What the server of commits has seen of each rank under this view. */
+typedef struct sl_clocks {
+    uint32_t ranks;
+    const uint64_t *commits;     /* (ranks) UINT64_MAX: it takes no part */
+    const uint64_t *last_ns;     /* (ranks) when the last one came */
+    const uint64_t *interval_ns; /* (ranks) how long that was after the one before; 0: not known */
+    const uint64_t *extra;       /* (ranks) gradients that it may begin out of bounds */
+} sl_clocks;
+
 /* How an algorithm runs where nodes do not go in rounds that all share: its one stage has a vector
  * and combines it in place. */
 typedef struct sl_async_rule {
@@ -388,9 +399,12 @@ typedef struct sl_async_rule {
      * of the newest there can be: of nobody. SL_VERSION_NONE: none yet. */
     uint64_t (*version)(const sl_state *s, uint64_t t, uint64_t newest);
     bool sends_first; /* the first model is version 0 */
-    /* commits, at the server: may this node have the model, and begin its next gradient? clocks
-     * (ranks): commits of each; UINT64_MAX: it takes no part. in_turn: they commit by rank. */
-    bool (*may_begin)(const sl_state *s, const uint64_t *clocks, uint32_t ranks, uint32_t rank);
+    /* commits, at the server: may this node have the model, and begin its next gradient? in_turn:
+     * they commit by rank. */
+    bool (*may_begin)(const sl_state *s, const sl_clocks *clocks, uint32_t rank);
+    /* A commit of a node that has no `extra` has just come: how many it gets. Where a run is
+     * repeated, 1 always: its log says who began when. NULL: none. */
+    uint64_t (*extra)(const sl_state *s, const sl_clocks *clocks, uint32_t rank);
     bool in_turn;
     /* Of `nodes` that have gradients left: so many commits, the first ones, are applied together.
      */

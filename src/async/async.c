@@ -197,6 +197,7 @@ void sl_async_close(sl_async **node) {
     free(n->taken);
     free(n->served.clocks);
     free(n->served.numbers);
+    free(n->served.last_ns);
     free(n->row_peers);
     free(n->row_weights);
     free(n->served.waits);
@@ -369,6 +370,7 @@ int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_erro
     *update = (sl_update){0};
     n->inbox.released_count = 0;
     n->act_count = 0;
+    n->now_ns = event->now_ns;
     int result = take(n, event, update, error);
     if (result == 0)
         result = n->pattern->advance(n, event->type == SL_EVENT_TURN, update, error);

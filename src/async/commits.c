@@ -37,18 +37,27 @@ static int open_service(sl_async *n, sl_error *error) {
     sl_service *service = &n->served;
     service->clocks = calloc(n->ranks, sizeof *service->clocks);
     service->numbers = calloc(n->ranks, sizeof *service->numbers);
+    service->last_ns = calloc(3 * (size_t)n->ranks, sizeof *service->last_ns);
     service->waits = calloc(n->ranks, sizeof *service->waits);
     service->answers = calloc(n->ranks, sizeof *service->answers);
     service->batch.early = calloc(n->ranks, sizeof *service->batch.early);
     service->batch.chosen = calloc(n->ranks, sizeof *service->batch.chosen);
     if (n->state.extra[SL_SERVED] == NULL)
         n->state.extra[SL_SERVED] = n->settings.vec->allocate(n->settings.dimension);
-    return service->clocks != NULL && service->numbers != NULL && service->waits != NULL &&
-                   service->answers != NULL && service->batch.early != NULL &&
-                   service->batch.chosen != NULL && n->state.extra[SL_SERVED] != NULL
-               ? 0
-               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
-                         n->settings.rank);
+    if (service->clocks == NULL || service->numbers == NULL || service->last_ns == NULL ||
+        service->waits == NULL || service->answers == NULL || service->batch.early == NULL ||
+        service->batch.chosen == NULL || n->state.extra[SL_SERVED] == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
+                       n->settings.rank);
+    service->interval_ns = service->last_ns + n->ranks;
+    service->extra = service->interval_ns + n->ranks;
+    return 0;
+}
+
+static sl_clocks clocks_of(const sl_async *n) {
+    const sl_service *service = &n->served;
+    return (sl_clocks){n->ranks, service->clocks, service->last_ns, service->interval_ns,
+                       service->extra};
 }
 
 /* Where commits are kept, there is room for one of each. */
@@ -80,6 +89,20 @@ static void note(sl_async *n, sl_act_kind kind, uint32_t peer, uint64_t number, 
                   &(sl_act){.kind = kind, .peer = peer, .number = number, .from = from, .to = to});
 }
 
+/* All of it is here. */
+static void count_commit(sl_async *n, uint32_t rank, uint64_t number) {
+    const sl_async_rule *rule = n->algorithm->async;
+    sl_service *service = &n->served;
+    if (service->clocks[rank]++ > 0)
+        service->interval_ns[rank] = n->now_ns - service->last_ns[rank];
+    service->last_ns[rank] = n->now_ns;
+    service->numbers[rank] = number;
+    service->waits[rank] = true;
+    const sl_clocks clocks = clocks_of(n);
+    if (rule->extra != NULL && service->extra[rank] == 0)
+        service->extra[rank] = n->repeats ? 1 : rule->extra(&n->state, &clocks, rank);
+}
+
 static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error *error) {
     const sl_sgd sgd = sl_optimizer_at(n->settings.optimizer, a->exchange, n->settings.rounds);
     const float rate = n->state.config->local_steps > 1 ? 1 : sgd.learning_rate;
@@ -87,11 +110,8 @@ static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error
                    of = together(n) ? n->algorithm->async->together(n->state.config, nodes) : nodes;
     n->room[0] = sl_async_part_of(n, rank, a, -rate / (float)of);
     const int result = sl_async_combine(n, 1, 1, a->part, error);
-    if (a->part + 1 == n->parts) {
-        n->served.clocks[rank]++;
-        n->served.numbers[rank] = a->exchange;
-        n->served.waits[rank] = true;
-    }
+    if (a->part + 1 == n->parts)
+        count_commit(n, rank, a->exchange);
     return result;
 }
 
@@ -297,14 +317,16 @@ static int go_on(sl_async *n, sl_update *update, sl_error *error) {
 }
 
 static bool may_go_on(const sl_async *n, uint32_t rank) {
+    const sl_clocks clocks = clocks_of(n);
     return n->served.waits[rank] && n->served.batch.left == 0 &&
-           n->algorithm->async->may_begin(&n->state, n->served.clocks, n->ranks, rank);
+           n->algorithm->async->may_begin(&n->state, &clocks, rank);
 }
 
-/* Of a run that is repeated the log says where a batch ended: the server took the model itself. */
+/* Of a run that is repeated the log says when the server took the model itself: that may have hung
+ * on where a batch ended, or on a clock. */
 static bool is_due(const sl_async *n, uint32_t rank) {
     const sl_act *act = n->expected;
-    return !n->repeats || !together(n) || rank != n->settings.rank ||
+    return !n->repeats || rank != n->settings.rank ||
            (act != NULL && act->kind == SL_ACT_SERVE && act->peer == rank);
 }
 
@@ -315,6 +337,7 @@ static int grant(sl_async *n, sl_update *update, sl_error *error) {
         if (!may_go_on(n, i) || !is_due(n, i))
             continue;
         n->served.waits[i] = false;
+        n->served.extra[i] -= n->served.extra[i] > 0;
         if (i != n->settings.rank) {
             n->served.answers[n->served.answer_count++] = i;
             continue;
@@ -396,9 +419,7 @@ static void drop_commit(sl_async *n, uint32_t rank) {
             sl_queue_drop_first(queue);
         }
     }
-    n->served.clocks[rank]++;
-    n->served.numbers[rank] = number;
-    n->served.waits[rank] = true;
+    count_commit(n, rank, number);
     note(n, SL_ACT_COMMIT, rank, number, 0, 0);
 }
 
@@ -509,6 +530,7 @@ static void serve_anew(sl_async *n, bool was_server) {
     for (uint32_t i = 0; i < n->ranks; i++) {
         service->clocks[i] = sl_async_has(n, i) ? 0 : TAKES_NO_PART;
         service->waits[i] = false;
+        service->interval_ns[i] = service->extra[i] = 0;
     }
     memset(service->come, 0, n->ranks * sizeof *service->come);
     memset(service->batch.chosen, 0, n->ranks * sizeof *service->batch.chosen);

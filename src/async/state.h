@@ -32,9 +32,10 @@ typedef struct sl_batch {
 
 /* What the server of commits keeps. */
 typedef struct sl_service {
-    uint64_t *clocks;            /* (ranks) commits of each under this view; UINT64_MAX: it has no
-                                    part in it. NULL: this node is no server */
-    uint64_t *numbers;           /* (ranks) of its last commit */
+    uint64_t *clocks; /* (ranks) commits of each under this view; UINT64_MAX: it has no
+                         part in it. NULL: this node is no server */
+    uint64_t *last_ns, *interval_ns, *extra; /* (ranks) as sl_clocks has them */
+    uint64_t *numbers;                       /* (ranks) of its last commit */
     bool *waits;                 /* (ranks) has it committed, and not got the model since? */
     uint32_t *answers;           /* (answer_count, ranks) who gets the model next */
     uint32_t answer_count, sent; /* sent: parts of the first one's */
@@ -119,6 +120,7 @@ struct sl_async {
     sl_part *room; /* (most in-neighbours) those that are combined */
     sl_gradient_phase gradient;
     double loss_limit;
+    uint64_t now_ns;                /* of this step */
     sl_round statistics;            /* of the round under way */
     sl_act acts[SL_ASYNC_ACTS_MAX]; /* (act_count) of this step */
     size_t act_count;

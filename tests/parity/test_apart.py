@@ -36,6 +36,7 @@ ALL = [
     (of("d-psgd", staleness=1, local_steps=2), {"final_average": False}),
     *LATE,
     (of("ssp", staleness=3), SMALL),
+    (of("ssp", staleness=1, staleness_max=8), SMALL),
     (of("ssp", staleness="unbounded", server=2), {}),
     (of("ssp", staleness=2, local_steps=3), SMALL),
     (of("parameter-server", backup=2), SMALL),

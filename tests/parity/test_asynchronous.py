@@ -273,6 +273,7 @@ def test_ssp_and_round_robin_are_the_papers(scene):
     for more, options in (
         ({"name": "ssp", "staleness": 0}, {"staleness": 0}),
         ({"name": "ssp", "staleness": 2}, {"staleness": 2}),
+        ({"name": "ssp", "staleness": 1, "staleness_max": 6}, {"staleness": 1, "most": 6}),
         ({"name": "ssp", "staleness": "unbounded", "server": 3}, {"staleness": None, "server": 3}),
         ({"name": "round-robin"}, {"staleness": None, "in_turn": True}),
         ({"name": "ssp", "staleness": 1, "local_steps": 3}, {"staleness": 1, "every": 3}),
@@ -291,6 +292,25 @@ def test_ssp_and_round_robin_are_the_papers(scene):
                 latency=round(1e6 * latency), **options,
             )
             same(found, expected, f"{more} latency {latency}")
+
+
+def test_a_range_of_bounds_is_used(scene):
+    """Of eight nodes one after the other is slow for a while. Others get further ahead than the
+    lower bound, never further than the upper one, and all end sooner than with the lower one."""
+    graph = ring(8)
+    compute = [[40 if i == k // 6 else 10 + i for i in range(8)] for k in range(ROUNDS)]
+    network, leads, ends = {"compute_ms": compute}, [], []
+    for keys, most in (({}, None), ({"staleness_max": 9}, 9)):
+        algorithm = of("ssp", staleness=2, server=3, **keys)
+        found, _, summary = run(scene, graph, algorithm, PLAIN, network)
+        expected = asynchronous.served(
+            problem_of(graph), PLAIN, ROUNDS, times_of(compute, 8), 2, server=3, most=most,
+            leads=leads,
+        )
+        same(found, expected, f"{keys}")
+        ends.append(summary["predicted_seconds"])
+    check(2 < max(leads) <= 9, f"at most {max(leads)} ahead")
+    check(ends[1] < 0.97 * ends[0], f"they ended after {ends} s")
 
 
 def test_backups_at_equal_speeds_are_the_last_ranks(scene):

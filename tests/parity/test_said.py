@@ -116,6 +116,10 @@ def of_own_times():
     yield {**stale, **at_5(leave=[1])}, "faults: "
     late = {"variant": "combine-while-adapt", "staleness": 1}
     yield on(RING, "d-psgd", **late), "algorithm.staleness: it is for the form adapt-then-combine"
+    few = {"staleness": 3, "staleness_max": 2}
+    yield on(RING, "ssp", **few), "algorithm.staleness_max: 2, but algorithm.staleness is 3"
+    every = {"staleness": "unbounded", "staleness_max": 2}
+    yield on(RING, "ssp", **every), 'algorithm.staleness_max: 2, but algorithm.staleness is "unbou'
     yield on(RING, "ssp", server="sharded"), '"sharded", but ssp has one server'
     yield {**on(RING, "ssp"), "optimizer": {"momentum": 0.9}}, "is defined without momentum"
     yield on(RING, "parameter-server", backup=8), "algorithm.backup: 8 of 8 nodes"

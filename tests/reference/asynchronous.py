@@ -161,9 +161,10 @@ def overlapping_sgp(slots, problem, optimizer, rounds, tau):
 
 def served(
     problem, optimizer, rounds, times, staleness, server=0, latency=0, in_turn=False, every=1,
-    backup=None,
+    backup=None, most=None, leads=None,
 ):
-    """Ho et al. 2013; staleness None: unbounded. in_turn: Chen, Wang, Li 2019. Commits change the
+    """Ho et al. 2013; staleness None: unbounded. most: of a range of bounds (Zhao et al. 2019).
+    leads: gets by how much nodes were ahead as they went on. in_turn: Chen, Wang, Li 2019. Commits change the
     server's model at once; a node has the model when its next gradient may begin, and its round is
     over then. every: Downpour's local steps, 1/n of whose way is committed (Dean et al. 2012).
     backup: so many of a round's gradients come to nothing, the last ones (Chen et al. 2016)."""
@@ -171,6 +172,7 @@ def served(
     x, n, nodes = x0[server].copy(), len(x0), steps_of(problem, optimizer)
     pulled, at, models = [None] * n, [None] * n, [[x0[i].copy()] for i in range(n)]
     clocks, waits, early, turn = [0] * n, set(range(n)), {}, 0
+    seen, extra = [[] for _ in range(n)], [0] * n  # when the last two commits of each came
     version, held, before = 0, [0] * n, set()  # of the model; that nodes have; who was early before
     heap, count = [], 0
 
@@ -182,11 +184,29 @@ def served(
         count += 1
         heapq.heappush(heap, (at, kind, i, count, what))
 
-    def commit(i, way):
+    def commit(now, i, way):
         nonlocal x
         x = x - way / n
         clocks[i] += 1
         waits.add(i)
+        seen[i] = [*seen[i][-1:], now]
+        if most is not None and extra[i] == 0:
+            extra[i] = more(i)
+
+    def more(i):
+        """Zhao et al., Algorithm 2: how many gradients further node i then waits least."""
+        lead, last = clocks[i] - min(clocks), lambda j: seen[j][-1]
+        behind = [j for j in range(n) if clocks[j] == min(clocks)]
+        if not staleness < lead <= most or clocks[i] < max(clocks):
+            return 0
+        if any(len(seen[j]) < 2 for j in [i, *behind]):
+            return 0
+        own = seen[i][1] - seen[i][0]
+        slowest = max(behind, key=lambda j: 2 * seen[j][1] - seen[j][0])
+        each = seen[slowest][1] - seen[slowest][0]
+        theirs = last(slowest) + each * np.arange(1, most - lead + 3)
+        ours = last(i) + own * np.arange(most - lead + 2)
+        return int(abs(theirs[None] - ours[:, None]).min(axis=1).argmin())
 
     def end(i):
         del early[i]
@@ -215,12 +235,16 @@ def served(
             take_batch()
         applied = in_turn and turn in early
         if applied:
-            commit(turn, early.pop(turn))
+            commit(now, turn, early.pop(turn))
             turn = (turn + 1) % n
         allowed = [i for i in sorted(waits)
-                   if staleness is None or clocks[i] - min(clocks) <= staleness]
+                   if staleness is None
+                   or clocks[i] - min(clocks) <= (most if extra[i] else staleness)]
         for i in allowed:
             waits.discard(i)
+            extra[i] -= extra[i] > 0
+            if leads is not None:
+                leads.append(clocks[i] - min(clocks))
             held[i] = version
             push(now + later(i), ARRIVES, i, x.copy())
         return applied or bool(allowed)
@@ -232,11 +256,11 @@ def served(
         if len(models[i]) <= rounds:
             push(now + times[i](len(models[i])), ENDS, i, None)
 
-    def take_gradient(i, g):
+    def take_gradient(now, i, g):
         if in_turn or backup is not None:
             early[i] = g
         else:
-            commit(i, g)
+            commit(now, i, g)
 
     while go_on(0):
         pass
@@ -253,7 +277,7 @@ def served(
                     models[i].append(at[i].copy())
                     push(now + times[i](len(models[i])), ENDS, i, None)
             elif isinstance(what, tuple):
-                take_gradient(i, what[1])
+                take_gradient(now, i, what[1])
             else:
                 take_model(now, i, what)
         while go_on(now):

@@ -22,7 +22,7 @@
 #include "seeds.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 13, SLOWER = 10 };
+enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 14, SLOWER = 10 };
 static const double most_s = 100, leave_s = 2;
 
 static scenario s;
@@ -45,6 +45,7 @@ static void draw_experiment(void) {
         "\"name\": \"ssp\", \"staleness\": 1",
         "\"name\": \"ssp\", \"staleness\": 4, \"local_steps\": 2",
         "\"name\": \"ssp\", \"staleness\": \"unbounded\"",
+        "\"name\": \"ssp\", \"staleness\": 1, \"staleness_max\": 6",
         "\"name\": \"round-robin\"",
         "\"name\": \"parameter-server\", \"backup\": 1",
         "\"name\": \"sgp\", \"overlap_rounds\": 1",
