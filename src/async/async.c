@@ -71,17 +71,36 @@ static int open_encoded(sl_async *n, sl_error *error) {
     return n->encoded != NULL ? 0 : no_memory(n, error);
 }
 
+/* A server's model goes as it is. */
+static int open_plain(sl_async *n, sl_error *error) {
+    static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};
+    const sl_node_settings *s = &n->settings;
+    int result = sl_codec_open(&n->plain, &identity, s->dimension, s->part_bytes, error);
+    if (result == 0)
+        result = sl_decoder_open(&n->plain_decoder, n->plain, s->vec, error);
+    if (result == 0)
+        n->model_parts = sl_codec_parts(n->plain);
+    return result;
+}
+
 static int open_codec(sl_async *n, sl_error *error) {
     const sl_node_settings *s = &n->settings;
-    int result =
-        sl_codec_open(&n->codec, &s->plan->config.compressor, s->dimension, s->part_bytes, error);
+    const sl_compressor_config *c = &s->plan->config.compressor;
+    int result = c->scope == SL_SCOPE_TENSOR && s->tensor_count > 1
+                     ? sl_codec_open_split(&n->codec, c, s->tensor_ends, s->tensor_count,
+                                           s->part_bytes, error)
+                     : sl_codec_open(&n->codec, c, s->dimension, s->part_bytes, error);
     if (result == 0)
         result = sl_encoder_open(&n->encoder, n->codec, s->vec, error);
     if (result == 0)
         result = sl_decoder_open(&n->decoder, n->codec, s->vec, error);
     if (result == 0)
-        n->parts = sl_codec_parts(n->codec);
-    return result == 0 && !sl_codec_borrows(n->codec) ? open_encoded(n, error) : result;
+        n->parts = n->model_parts = sl_codec_parts(n->codec);
+    if (result == 0 && !sl_codec_borrows(n->codec))
+        result = open_encoded(n, error);
+    return result == 0 && n->pattern == &sl_async_commits && !sl_codec_borrows(n->codec)
+               ? open_plain(n, error)
+               : result;
 }
 
 /* A server's are all others; without edges, the others' is the server. */
@@ -188,7 +207,10 @@ void sl_async_close(sl_async **node) {
     sl_inbox_close(&n->inbox);
     sl_decoder_close(&n->decoder);
     sl_encoder_close(&n->encoder);
+    sl_decoder_close(&n->plain_decoder);
     sl_codec_close(&n->codec);
+    sl_codec_close(&n->plain);
+    free(n->payloads);
     free(n->room);
     free(n->newest);
     free(n->heard);
@@ -228,16 +250,17 @@ static int take_gradient(sl_async *n, double loss, sl_error *error) {
     sl_direction_clip(&n->direction, n->state.g);
     if (n->state.sgd.learning_rate != 0)
         sl_direction_take(&n->direction, n->state.g, sl_async_point(n), 0, n->settings.dimension);
-    if (n->pattern->gradient != NULL)
-        n->pattern->gradient(n);
-    return 0;
+    return n->pattern->gradient != NULL ? n->pattern->gradient(n, error) : 0;
 }
 
 static bool is_right(const sl_async *n, const sl_event *e) {
     const sl_message message = {n->settings.seed, e->exchange, e->peer, e->step};
     if (e->silent)
         return e->part == 0 && e->payload.bytes == 0;
-    return e->part < n->parts && sl_decoder_check(n->decoder, &message, e->part, e->payload) == 0;
+    const sl_codec *codec = sl_async_codec(n, e->step);
+    return e->part < sl_codec_parts(codec) &&
+           sl_decoder_check(codec == n->codec ? n->decoder : n->plain_decoder, &message, e->part,
+                            e->payload) == 0;
 }
 
 static int receive(sl_async *n, const sl_event *e, sl_error *error) {
@@ -473,7 +496,9 @@ uint32_t sl_async_peers(const sl_async *n, const uint32_t **peers) {
 }
 
 size_t sl_async_part_bytes_max(const sl_async *n) {
-    return sl_codec_part_bytes_max(n->codec);
+    const size_t bytes = sl_codec_part_bytes_max(n->codec),
+                 plain = n->plain != NULL ? sl_codec_part_bytes_max(n->plain) : 0;
+    return bytes > plain ? bytes : plain;
 }
 
 enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };

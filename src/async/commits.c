@@ -9,11 +9,10 @@
 #include <string.h>
 
 #include "algorithm/centralized/served.h"
-#include "async/state.h"
+#include "async/commits.h"
 #include "starling/steps.h"
 
-enum { COMMIT, ANSWER }; /* steps */
-static const uint64_t TAKES_NO_PART = UINT64_MAX;
+enum { COMMIT, ANSWER };                          /* steps */
 static const double WANTS_MODEL = 1, IS_DONE = 2; /* scalar of a silent commit */
 
 static bool serves(const sl_async *n) {
@@ -62,8 +61,15 @@ static sl_clocks clocks_of(const sl_async *n) {
 
 /* Where commits are kept, there is room for one of each. */
 static int open(sl_async *n, sl_error *error) {
+    const bool walks = n->state.config->local_steps > 1;
     int result = 0;
     n->out.sent = n->parts;
+    if (n->payloads == NULL)
+        n->payloads = calloc(n->parts, sizeof *n->payloads);
+    if (walks && n->state.extra[SL_PULLED] == NULL)
+        n->state.extra[SL_PULLED] = n->settings.vec->allocate(n->settings.dimension);
+    if (n->payloads == NULL || (walks && n->state.extra[SL_PULLED] == NULL))
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for commits", n->settings.rank);
     if (n->server != n->settings.rank)
         return 0;
     if (n->served.clocks == NULL)
@@ -90,7 +96,7 @@ static void note(sl_async *n, sl_act_kind kind, uint32_t peer, uint64_t number, 
 }
 
 /* All of it is here. */
-static void count_commit(sl_async *n, uint32_t rank, uint64_t number) {
+void sl_commits_count(sl_async *n, uint32_t rank, uint64_t number) {
     const sl_async_rule *rule = n->algorithm->async;
     sl_service *service = &n->served;
     if (service->clocks[rank]++ > 0)
@@ -111,17 +117,19 @@ static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error
     n->room[0] = sl_async_part_of(n, rank, a, -rate / (float)of);
     const int result = sl_async_combine(n, 1, 1, a->part, error);
     if (a->part + 1 == n->parts)
-        count_commit(n, rank, a->exchange);
+        sl_commits_count(n, rank, a->exchange);
     return result;
+}
+
+static sl_arrival own_part(const sl_async *n, uint32_t part) {
+    return (sl_arrival){
+        .exchange = n->out.number, .step = COMMIT, .part = part, .payload = n->payloads[part]};
 }
 
 static int commit_own(sl_async *n, sl_error *error) {
     int result = 0;
     for (uint32_t part = 0; part < n->parts && result == 0; part++) {
-        const sl_arrival a = {.exchange = n->out.number,
-                              .part = part,
-                              .payload =
-                                  sl_async_encode(n, n->state.g, n->out.number, COMMIT, part)};
+        const sl_arrival a = own_part(n, part);
         result = commit_part(n, n->settings.rank, &a, error);
     }
     n->out.open = false;
@@ -129,13 +137,14 @@ static int commit_own(sl_async *n, sl_error *error) {
     return result;
 }
 
-/* Is all of this node's commit here, which its turn has not come for? */
-static bool is_kept(const sl_async *n, uint32_t rank) {
-    return rank == n->settings.rank ? n->out.open
-                                    : n->inbox.queues[sl_async_slot(n, rank)].count == n->parts;
+bool sl_commits_has(const sl_async *n, uint32_t rank) {
+    const uint32_t slot = sl_async_slot(n, rank);
+    return rank == n->settings.rank
+               ? n->out.open
+               : slot < n->inbox.peer_count && n->inbox.queues[slot].count == n->parts;
 }
 
-static int commit_kept(sl_async *n, uint32_t rank, sl_error *error) {
+int sl_commits_apply(sl_async *n, uint32_t rank, sl_error *error) {
     int result = 0;
     if (rank == n->settings.rank)
         return commit_own(n, error);
@@ -155,7 +164,7 @@ static void next_turn(sl_async *n) {
     uint32_t tries = 0;
     do
         service->turn = (service->turn + 1) % n->ranks;
-    while (service->clocks[service->turn] == TAKES_NO_PART && ++tries < n->ranks);
+    while (service->clocks[service->turn] == SL_TAKES_NO_PART && ++tries < n->ranks);
 }
 
 /* A view has begun, and the node has no gradient under way that it will commit. */
@@ -163,7 +172,7 @@ static void hear_standing(sl_async *n, uint32_t rank, bool is_done) {
     n->served.waits[rank] = !is_done;
     if (!is_done)
         return;
-    n->served.clocks[rank] = TAKES_NO_PART;
+    n->served.clocks[rank] = SL_TAKES_NO_PART;
     if (n->served.turn == rank)
         next_turn(n);
 }
@@ -190,13 +199,28 @@ static int take_commit(sl_async *n, uint32_t slot, const sl_event *e, sl_error *
 
 /* ---- the node ---- */
 
-static void gradient(sl_async *n) {
+/* All of it, before any of it leaves; and what it could not say stays here. */
+static int encode(sl_async *n, sl_error *error) {
+    const sl_stage *stage = &n->algorithm->stages[0];
+    sl_async_sweep(n, stage->prepare);
+    const sl_source source = {.vector = stage->vector(&n->state), .fresh = stage->fresh(&n->state)};
+    int result = sl_async_encode_all(n, &source, n->out.number, COMMIT, n->payloads, error);
+    for (uint32_t part = 0; part < n->parts && result == 0; part++) {
+        const sl_arrival own = own_part(n, part);
+        const sl_part mine = sl_async_part_of(n, n->settings.rank, &own, 0);
+        stage->own(&n->state, &mine);
+    }
+    return result;
+}
+
+static int gradient(sl_async *n, sl_error *error) {
     if (!sl_async_exchanges(n))
-        return;
+        return 0;
     if (n->algorithm->take_gradient != NULL)
         n->algorithm->take_gradient(&n->state);
     n->out = (sl_publication){
         .number = ++n->state.exchange, .sent = serves(n) ? n->parts : 0, .open = true};
+    return encode(n, error);
 }
 
 static int take_answer(sl_async *n, const sl_event *e, sl_error *error) {
@@ -205,7 +229,7 @@ static int take_answer(sl_async *n, const sl_event *e, sl_error *error) {
     if (serves(n) || e->part != n->come || n->out.sent < n->parts || !numbers)
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "a part of the server's model came that is not the next one");
-    sl_codec_part_range(n->codec, e->part, &from, &count);
+    sl_codec_part_range(sl_async_codec(n, ANSWER), e->part, &from, &count);
     sl_copy(&n->state, n->state.x + from, e->payload.data, count);
     n->pulled = (uint64_t)e->scalar;
     n->come++;
@@ -232,6 +256,12 @@ static void put_first(sl_service *service, const sl_act *expected) {
     }
 }
 
+static sl_payload served_part(const sl_async *n, uint32_t part) {
+    size_t from, count;
+    sl_codec_part_range(sl_async_codec(n, ANSWER), part, &from, &count);
+    return (sl_payload){(uint8_t *)(n->state.extra[SL_SERVED] + from), count * sizeof(float)};
+}
+
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
     sl_service *service = &n->served;
     if (n->expected != NULL && n->expected->kind == SL_ACT_SERVE && service->sent == 0)
@@ -239,12 +269,11 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
     if (service->answer_count > 0) {
         const uint32_t slot = sl_async_slot(n, service->answers[0]);
         *to = (sl_row){.count = 1, .peers = n->peers + slot};
-        *out = (sl_async_part){
-            .number = service->numbers[service->answers[0]],
-            .step = ANSWER,
-            .part = service->sent,
-            .scalar = (double)service->batch.version,
-            .payload = sl_async_encode(n, n->state.extra[SL_SERVED], 0, ANSWER, service->sent)};
+        *out = (sl_async_part){.number = service->numbers[service->answers[0]],
+                               .step = ANSWER,
+                               .part = service->sent,
+                               .scalar = (double)service->batch.version,
+                               .payload = served_part(n, service->sent)};
         return true;
     }
     *to = (sl_row){.count = 1, .peers = n->peers};
@@ -260,8 +289,7 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
                            .part = n->out.sent,
                            .stays = true,
                            .scalar = (double)n->pulled,
-                           .payload =
-                               sl_async_encode(n, n->state.g, n->out.number, COMMIT, n->out.sent)};
+                           .payload = n->payloads[n->out.sent]};
     return true;
 }
 
@@ -270,17 +298,17 @@ static int left(sl_async *n, sl_error *error) {
     (void)error;
     const bool answers = service->answer_count > 0;
     uint32_t *sent = answers ? &service->sent : &n->out.sent;
-    size_t from, count;
+    const uint32_t all = answers ? n->model_parts : n->parts;
     if (n->stands && !answers) {
         n->stands = false;
         return 0;
     }
-    sl_codec_part_range(n->codec, *sent, &from, &count);
-    sl_async_count_sent(n, count * sizeof(float), *sent == 0, false, 1);
+    const sl_payload payload = answers ? served_part(n, *sent) : n->payloads[*sent];
+    sl_async_count_sent(n, payload.bytes, *sent == 0, false, 1);
     if (answers)
         note(n, SL_ACT_SERVE, service->answers[0], service->numbers[service->answers[0]], *sent,
              *sent + 1);
-    if (++*sent == n->parts && answers) {
+    if (++*sent == all && answers) {
         service->sent = 0;
         service->answer_count--;
         for (uint32_t k = 0; k < service->answer_count; k++)
@@ -342,7 +370,7 @@ static int grant(sl_async *n, sl_update *update, sl_error *error) {
             n->served.answers[n->served.answer_count++] = i;
             continue;
         }
-        note(n, SL_ACT_SERVE, i, n->served.numbers[i], 0, n->parts);
+        note(n, SL_ACT_SERVE, i, n->served.numbers[i], 0, n->model_parts);
         sl_copy(&n->state, n->state.x, n->state.extra[SL_SERVED], n->settings.dimension);
         n->pulled = n->served.batch.version;
         result = go_on(n, update, error);
@@ -350,128 +378,11 @@ static int grant(sl_async *n, sl_update *update, sl_error *error) {
     return result;
 }
 
-/* ---- several commits at once ---- */
-
-/* How many are applied together now: nodes that are done commit no more. */
-static uint32_t size_of_batch(const sl_async *n) {
-    const uint64_t all = sl_async_exchanges_before(n, n->settings.rounds + 1);
-    uint32_t active = 0;
-    for (uint32_t i = 0; i < n->ranks; i++)
-        active +=
-            n->served.clocks[i] != TAKES_NO_PART && (n->view != NULL || n->served.clocks[i] < all);
-    return n->algorithm->async->together(n->state.config, active);
-}
-
-/* The version that a kept commit was taken at. */
-static uint64_t version_of(const sl_async *n, uint32_t rank) {
-    return rank == n->settings.rank
-               ? n->pulled
-               : (uint64_t)sl_queue_first(&n->inbox.queues[sl_async_slot(n, rank)])->scalar;
-}
-
-static bool has_commit(const sl_async *n, uint32_t rank) {
-    return (rank == n->settings.rank || sl_async_slot(n, rank) < n->inbox.peer_count) &&
-           is_kept(n, rank);
-}
-
-static bool is_current(const sl_async *n, uint32_t rank) {
-    return has_commit(n, rank) && version_of(n, rank) >= n->served.batch.version;
-}
-
-/* Those that were here before, then the others by rank; at one instant nobody is first. */
-static void choose_batch(sl_async *n, uint32_t size) {
-    sl_batch *batch = &n->served.batch;
-    batch->left = size;
-    for (int early = 1; early >= 0; early--)
-        for (uint32_t i = 0; i < n->ranks && size > 0; i++)
-            if (is_current(n, i) && batch->early[i] == (early == 1)) {
-                batch->chosen[i] = true;
-                size--;
-            }
-}
-
-/* Are enough of them here? Fewer are enough when others are done. */
-static bool is_batch_here(const sl_async *n) {
-    uint32_t here = 0;
-    for (uint32_t i = 0; i < n->ranks; i++)
-        here += is_current(n, i);
-    return here > 0 && here >= size_of_batch(n);
-}
-
-static void begin_batch(sl_async *n) {
-    sl_batch *batch = &n->served.batch;
-    if (is_batch_here(n))
-        choose_batch(n, size_of_batch(n));
-    for (uint32_t i = 0; i < n->ranks; i++)
-        batch->early[i] = is_current(n, i);
-}
-
-/* It comes to nothing: others were first. */
-static void drop_commit(sl_async *n, uint32_t rank) {
-    uint64_t number = n->out.number;
-    if (rank == n->settings.rank) {
-        n->out.open = false;
-    } else {
-        sl_queue *queue = &n->inbox.queues[sl_async_slot(n, rank)];
-        number = sl_queue_first(queue)->exchange;
-        for (uint32_t part = 0; part < n->parts; part++) {
-            sl_inbox_release(&n->inbox, sl_queue_first(queue)->token);
-            sl_queue_drop_first(queue);
-        }
-    }
-    count_commit(n, rank, number);
-    note(n, SL_ACT_COMMIT, rank, number, 0, 0);
-}
-
-static int apply_of_batch(sl_async *n, uint32_t rank, sl_error *error) {
-    sl_batch *batch = &n->served.batch;
-    batch->chosen[rank] = false;
-    batch->version += --batch->left == 0;
-    return commit_kept(n, rank, error);
-}
-
-/* As its log says. */
-static int repeat_commit(sl_async *n, sl_error *error) {
-    const sl_act *act = n->expected;
-    if (act == NULL || act->kind != SL_ACT_COMMIT || !has_commit(n, act->peer))
-        return 0;
-    if (act->to > 0)
-        return commit_kept(n, act->peer, error);
-    drop_commit(n, act->peer);
-    return 0;
-}
-
-/* One commit in a step, by rank. */
-static int take_of_batch(sl_async *n, sl_error *error) {
-    const sl_batch *batch = &n->served.batch;
-    if (n->repeats)
-        return repeat_commit(n, error);
-    if (batch->left == 0)
-        begin_batch(n);
-    for (uint32_t i = 0; i < n->ranks; i++)
-        if (batch->left > 0 && batch->chosen[i])
-            return apply_of_batch(n, i, error);
-    for (uint32_t i = 0; i < n->ranks; i++)
-        if (has_commit(n, i) && !is_current(n, i)) {
-            drop_commit(n, i);
-            return 0;
-        }
-    return 0;
-}
-
-/* Is one to be applied, or dropped, or noted as early? */
-static bool has_batch_work(const sl_async *n) {
-    const sl_batch *batch = &n->served.batch;
-    bool any = batch->left > 0 || is_batch_here(n);
-    for (uint32_t i = 0; i < n->ranks && !any; i++)
-        any = has_commit(n, i) && (!is_current(n, i) || !batch->early[i]);
-    return n->repeats ? n->expected != NULL && n->expected->kind == SL_ACT_COMMIT &&
-                            has_commit(n, n->expected->peer)
-                      : any;
-}
+/* ---- going on at the server ---- */
 
 static bool has_work(const sl_async *n) {
-    bool any = (in_turn(n) && is_kept(n, n->served.turn)) || (together(n) && has_batch_work(n));
+    bool any =
+        (in_turn(n) && sl_commits_has(n, n->served.turn)) || (together(n) && sl_batch_has_work(n));
     for (uint32_t i = 0; i < n->ranks && !any; i++)
         any = may_go_on(n, i) && is_due(n, i);
     return any;
@@ -479,12 +390,12 @@ static bool has_work(const sl_async *n) {
 
 static int serve(sl_async *n, sl_update *update, sl_error *error) {
     int result = 0;
-    if (in_turn(n) && is_kept(n, n->served.turn)) {
-        result = commit_kept(n, n->served.turn, error);
+    if (in_turn(n) && sl_commits_has(n, n->served.turn)) {
+        result = sl_commits_apply(n, n->served.turn, error);
         next_turn(n);
     }
     if (together(n))
-        result = take_of_batch(n, error);
+        result = sl_batch_take(n, error);
     if (result == 0)
         result = grant(n, update, error);
     update->turn = update->turn || has_work(n);
@@ -502,7 +413,7 @@ static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
             return ended;
     }
     if (!serves(n))
-        return n->come == n->parts && (n->state.round == 0 || sl_async_may_end(n))
+        return n->come == n->model_parts && (n->state.round == 0 || sl_async_may_end(n))
                    ? go_on(n, update, error)
                    : 0;
     if (turn)
@@ -528,7 +439,7 @@ static void serve_anew(sl_async *n, bool was_server) {
     if (!was_server)
         sl_copy(&n->state, n->state.extra[SL_SERVED], n->state.x, n->settings.dimension);
     for (uint32_t i = 0; i < n->ranks; i++) {
-        service->clocks[i] = sl_async_has(n, i) ? 0 : TAKES_NO_PART;
+        service->clocks[i] = sl_async_has(n, i) ? 0 : SL_TAKES_NO_PART;
         service->waits[i] = false;
         service->interval_ns[i] = service->extra[i] = 0;
     }
@@ -575,7 +486,7 @@ static const char *awaits(const sl_async *n, uint32_t slot) {
     if (in_turn(n))
         return n->served.turn == rank ? "its gradient" : NULL;
     if (together(n))
-        return n->out.open && !has_commit(n, rank) ? "its gradient, or another one" : NULL;
+        return n->out.open && !sl_commits_has(n, rank) ? "its gradient, or another one" : NULL;
     return n->served.waits[own] && n->served.clocks[rank] < n->served.clocks[own] ? "its gradient"
                                                                                   : NULL;
 }

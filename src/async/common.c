@@ -169,6 +169,25 @@ void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent,
         *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += receivers;
 }
 
+sl_codec *sl_async_codec(const sl_async *n, uint32_t step) {
+    return step > 0 && n->plain != NULL ? n->plain : n->codec;
+}
+
+int sl_async_encode_all(sl_async *n, const sl_source *source, uint64_t number, uint32_t step,
+                        sl_payload *out, sl_error *error) {
+    const sl_message message = {n->settings.seed, number, n->settings.rank, step};
+    int result = sl_encoder_begin(n->encoder, &message, source);
+    for (uint32_t part = 0; part < n->parts && result == 0; part++)
+        result = sl_encoder_part(n->encoder, part, source,
+                                 n->encoded != NULL ? n->encoded + part * n->encoded_stride : NULL,
+                                 &out[part]);
+    return result == 0 ? 0
+                       : sl_fail_node(error, result, n->settings.rank, n->state.round,
+                                      "its gradient is not finite; training diverged (learning "
+                                      "rate %g): lower optimizer.learning_rate",
+                                      (double)n->state.sgd.learning_rate);
+}
+
 /* Neither of the codecs that there are can fail: identity's, and modular's, of finite numbers. */
 sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
                            uint32_t part) {

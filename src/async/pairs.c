@@ -41,8 +41,10 @@ static void begin(sl_async *n) {
     wish(n, SL_AVERAGE_BESIDE);
 }
 
-static void gradient(sl_async *n) {
+static int gradient(sl_async *n, sl_error *error) {
+    (void)error;
     wish(n, SL_AVERAGE_AFTER);
+    return 0;
 }
 
 /* ---- messages ---- */

@@ -78,9 +78,9 @@ typedef struct sl_accounts {
 /* What differs between patterns. A hook that is NULL does nothing. */
 typedef struct sl_async_pattern {
     int (*open)(sl_async *n, sl_error *error);
-    void (*start)(sl_async *n);    /* in place of the first `begin` */
-    void (*begin)(sl_async *n);    /* a round's gradient runs */
-    void (*gradient)(sl_async *n); /* and is held now */
+    void (*start)(sl_async *n);                    /* in place of the first `begin` */
+    void (*begin)(sl_async *n);                    /* a round's gradient runs */
+    int (*gradient)(sl_async *n, sl_error *error); /* and is held now */
     int (*received)(sl_async *n, uint32_t slot, const sl_event *event, sl_error *error);
     bool (*next)(sl_async *n, sl_async_part *out, sl_row *to);
     int (*left)(sl_async *n, sl_error *error);
@@ -153,8 +153,12 @@ struct sl_async {
     uint64_t *taken;  /* (inbox.peer_count) the same of in-neighbours, for an act */
     /* commits: `out` is the gradient */
     sl_service served;
-    uint32_t server; /* its rank */
-    uint32_t come;   /* parts of its model */
+    uint32_t server;      /* its rank */
+    sl_payload *payloads; /* (parts) of the commit under way */
+    sl_codec *plain; /* of the model that comes back, where commits are compressed; else NULL */
+    sl_decoder *plain_decoder;
+    uint32_t model_parts; /* of that */
+    uint32_t come;        /* parts of its model */
     uint64_t pulled; /* where commits are applied together: the version of the one that it has */
 };
 
@@ -207,6 +211,11 @@ int sl_async_combine(sl_async *n, float self_weight, uint32_t count, uint32_t pa
  * memory of the node's, it stays until a message of the same step begins. */
 sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
                            uint32_t part);
+/* All parts of a message. SL_EDIVERGED: of no finite number. */
+int sl_async_encode_all(sl_async *n, const sl_source *source, uint64_t number, uint32_t step,
+                        sl_payload *out, sl_error *error);
+/* Of messages of this step. */
+sl_codec *sl_async_codec(const sl_async *n, uint32_t step);
 void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent, uint32_t receivers);
 
 #endif

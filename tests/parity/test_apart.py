@@ -37,6 +37,12 @@ ALL = [
     *LATE,
     (of("ssp", staleness=3), SMALL),
     (of("ssp", staleness=1, staleness_max=8), SMALL),
+    (of("ssp", staleness=2, local_steps=2, compressor={"name": "top-k", "fraction": 0.05}), SMALL),
+    (of("parameter-server", backup=1, compressor="scaled-sign"), SMALL),
+    (
+        of("round-robin", compressor={"name": "qsgd", "per": "tensor"}),
+        {"model": {"name": "mlp", "hidden": [64]}, **SMALL},
+    ),
     (of("ssp", staleness="unbounded", server=2), {}),
     (of("ssp", staleness=2, local_steps=3), SMALL),
     (of("parameter-server", backup=2), SMALL),

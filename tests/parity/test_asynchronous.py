@@ -15,7 +15,7 @@ from _here import check, read_json, read_lines, run_tests
 from _simulate import apart_by_rank, dpsgd, irregular, of, schedule
 from _listed import AT_OWN_TIMES
 import asynchronous
-from algorithms import modular, modulus_of, rest_of
+from algorithms import modular, modulus_of, rest_of, scaled_sign, top_k
 from expect import digraph, exponential, ring
 
 ROUNDS, TOLERANCE, SEED = 30, 1e-4, 1
@@ -265,6 +265,7 @@ def test_overlapping_sgp_adds_what_was_sent_before(scene):
 
 # ---- a server whose model nodes change one by one ----
 
+FOUR = {"compressor": {"name": "top-k", "k": 4}}
 DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
 
 
@@ -278,6 +279,23 @@ def test_ssp_and_round_robin_are_the_papers(scene):
         ({"name": "round-robin"}, {"staleness": None, "in_turn": True}),
         ({"name": "ssp", "staleness": 1, "local_steps": 3}, {"staleness": 1, "every": 3}),
         (of("parameter-server", backup=2), {"staleness": None, "backup": 2}),
+        (of("ssp", staleness=2, **FOUR), {"staleness": 2, "compress": top_k(4)}),
+        (
+            of("ssp", staleness=2, error_feedback=False, **FOUR),
+            {"staleness": 2, "compress": top_k(4), "feedback": False},
+        ),
+        (
+            of("ssp", staleness=1, local_steps=3, **FOUR),
+            {"staleness": 1, "every": 3, "compress": top_k(4)},
+        ),
+        (
+            of("round-robin", compressor="scaled-sign"),
+            {"staleness": None, "in_turn": True, "compress": scaled_sign()},
+        ),
+        (
+            of("parameter-server", backup=2, **FOUR),
+            {"staleness": None, "backup": 2, "compress": top_k(4)},
+        ),
         (
             of("parameter-server", backup=5, server=3),
             {"staleness": None, "backup": 5, "server": 3},
@@ -343,6 +361,7 @@ EACH = (
     (of("sgp", overlap_rounds=2), digraph()),
     (of("ssp", staleness=3), ring(8)),
     (of("round-robin"), ring(8)),
+    (of("ssp", compressor="qsgd", error_feedback=False), ring(8)),
     (of("parameter-server", backup=2), ring(8)),
 )
 

@@ -125,7 +125,8 @@ def of_own_times():
     yield on(RING, "parameter-server", backup=8), "algorithm.backup: 8 of 8 nodes"
     sharded = {"backup": 1, "server": "sharded"}
     yield on(RING, "parameter-server", **sharded), '"sharded", but parameter-server has one server'
-    yield on(RING, "parameter-server", backup=1, **TOP), VECTORS
+    both = {"backup": 1, "directions": "both", **TOP}
+    yield on(RING, "parameter-server", **both), 'algorithm.directions: "both", but with backup'
 
 
 def at_5(**event):

@@ -161,10 +161,11 @@ def overlapping_sgp(slots, problem, optimizer, rounds, tau):
 
 def served(
     problem, optimizer, rounds, times, staleness, server=0, latency=0, in_turn=False, every=1,
-    backup=None, most=None, leads=None,
+    backup=None, most=None, leads=None, compress=None, feedback=True,
 ):
     """Ho et al. 2013; staleness None: unbounded. most: of a range of bounds (Zhao et al. 2019).
-    leads: gets by how much nodes were ahead as they went on. in_turn: Chen, Wang, Li 2019. Commits change the
+    leads: gets by how much nodes were ahead as they went on. compress: of what is committed; with
+    `feedback` the rest of it is committed with the next (Stich, Cordonnier, Jaggi 2018). in_turn: Chen, Wang, Li 2019. Commits change the
     server's model at once; a node has the model when its next gradient may begin, and its round is
     over then. every: Downpour's local steps, 1/n of whose way is committed (Dean et al. 2012).
     backup: so many of a round's gradients come to nothing, the last ones (Chen et al. 2016)."""
@@ -172,9 +173,17 @@ def served(
     x, n, nodes = x0[server].copy(), len(x0), steps_of(problem, optimizer)
     pulled, at, models = [None] * n, [None] * n, [[x0[i].copy()] for i in range(n)]
     clocks, waits, early, turn = [0] * n, set(range(n)), {}, 0
+    rest = np.zeros(x0.shape)
     seen, extra = [[] for _ in range(n)], [0] * n  # when the last two commits of each came
     version, held, before = 0, [0] * n, set()  # of the model; that nodes have; who was early before
     heap, count = [], 0
+
+    def message(i, way):
+        if compress is None:
+            return way
+        sent = compress((way + rest[i])[None])[0]
+        rest[i] = way + rest[i] - sent if feedback else 0
+        return sent
 
     def later(i):
         return 0 if i == server else latency
@@ -272,7 +281,7 @@ def served(
                 g = nodes[i].gradient(at[i]) + nodes[i].decay * at[i]
                 at[i] = at[i] - nodes[i].rate * g
                 if len(models[i]) % every == 0:
-                    push(now + later(i), ARRIVES, i, ("commit", pulled[i] - at[i]))
+                    push(now + later(i), ARRIVES, i, ("commit", message(i, pulled[i] - at[i])))
                 else:
                     models[i].append(at[i].copy())
                     push(now + times[i](len(models[i])), ENDS, i, None)

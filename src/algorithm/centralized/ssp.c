@@ -35,13 +35,20 @@
  * of that round comes to nothing, and its node gets the model as it is then. Those that come at one
  * instant are taken by rank. Of the nodes that have gradients left b are not waited for, as long as
  * there are more; the rate stays gamma/(n - b).
- * Memory beside x, g: the server's model, there. Wire: 32 d bits each way with a gradient.
+ *
+ * With a compressor what is committed goes through squeeze.h: q_i = C(g_i (+ e_i)), and what it
+ * could not say, e_i, is in the next commit. Of a commit that comes to nothing the whole message
+ * does, and what it said of earlier ones with it. The model comes back as it is.
+ *
+ * Memory beside x, g: the server's model, there; with local steps the model that a node got; with a
+ * compressor e_i. Wire: 32 d bits each way with a gradient, or those of C(g) up.
  */
 #include <stdio.h>
 
 #include "algorithm/algorithms.h"
 #include "algorithm/centralized/served.h"
-#include "algorithm/own_keys.h"
+#include "algorithm/squeeze.h"
+#include "vec/finite.h"
 
 /* Of several local steps, the way that they went. */
 static void take_gradient(sl_state *s) {
@@ -53,15 +60,34 @@ static void take_gradient(sl_state *s) {
     sl_subtract(s, s->g, s->extra[SL_PULLED], s->x, s->dimension);
 }
 
+/* ---- commits: a gradient, or a way, as it is or through squeeze.h ---- */
+
 static size_t vectors(const sl_algorithm_config *config) {
-    return config->local_steps > 1 ? SL_PULLED + 1 : 0;
+    return sl_is_compressed(config) ? sl_squeeze_vectors(config) : 0;
+}
+
+static void prepare(sl_state *s, size_t from, size_t count) {
+    if (sl_is_compressed(s->config))
+        sl_squeeze_load(s, from, count);
+}
+
+static const float *sent(const sl_state *s) {
+    return sl_is_compressed(s->config) ? sl_squeeze_sent(s) : s->g;
+}
+
+static void send(sl_state *s, const sl_part *mine) {
+    if (sl_is_compressed(s->config))
+        sl_squeeze_send(s, mine);
 }
 
 /* A part of a gradient, with the weight -gamma/n; or of a way, with -1/n. */
 static void commit(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    float *x = s->extra[SL_SERVED] + from;
-    sl_mix_into(s, x, x, mix, mix->self_weight, 1, 0, count);
+    sl_mix_add(mix, 1, s->extra[SL_SERVED]);
+    if (!sl_vec_is_finite(s->extra[SL_SERVED] + from, count))
+        s->is_finite = false;
 }
+
+/* ---- who goes on when ---- */
 
 /* By so many commits this node is ahead of the slowest. */
 static uint64_t lead_of(const sl_clocks *c, uint32_t rank) {
@@ -194,6 +220,10 @@ static uint32_t without_backup(const sl_algorithm_config *config, uint32_t nodes
 static int check_backup(const sl_algorithm_config *config, const sl_topology *topology,
                         sl_error *error) {
     const uint32_t nodes = sl_topology_nodes(topology);
+    if (config->directions == SL_DIRECTIONS_BOTH)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.directions: \"both\", but with backup the model comes back as it "
+                       "is; set it to \"up\"");
     return config->backup < nodes
                ? check_server(config, topology, error)
                : sl_fail(error, SL_EINVAL,
@@ -207,8 +237,11 @@ static void first_ones(const sl_algorithm_config *config, char *out, size_t byte
              config->backup);
 }
 
-static const sl_stage gradients[] = {
-    {.plain = true, .vector = sl_publish_gradient, .combine = commit}};
+static const sl_stage gradients[] = {{.prepare = prepare,
+                                      .vector = sent,
+                                      .fresh = sl_squeeze_fresh,
+                                      .own = send,
+                                      .combine = commit}};
 static const sl_async_rule bounded = {.pattern = SL_PATTERN_COMMITS,
                                       .may_begin = is_near,
                                       .extra = extra,
@@ -226,37 +259,45 @@ static const sl_key range_keys[] = {
     {SL_OWN_COUNT(staleness_max, 0, 1e6), .is_later = true,
      .help =
          "by when the slowest is expected a node may be so many ahead (DSSP), auto = staleness"},
+    {SL_ROW_ERROR_FEEDBACK},
     SL_KEYS_END,
 };
 
 #define SERVER                                                                                     \
-    .route = SL_ROUTE_SERVER, .stable_by = SL_STABLE_UNKNOWN, .take_gradient = take_gradient,      \
-    .vectors = vectors, .takes_local_steps = true, .local = sl_local_step, .stages = gradients,    \
-    .stage_count = 1
+    .route = SL_ROUTE_SERVER, .stable_by = SL_STABLE_UNKNOWN, .compressor = SL_TAKES_ANY,          \
+    .take_gradient = take_gradient, .vectors = vectors, .stages = gradients, .stage_count = 1
 
 static const sl_key backup_key[] = {
     {SL_OWN_U32(backup, 0, SL_NODES_MAX), .is_later = true, .fallback = "0",
      .help = "gradients of a round that are not waited for, 0 = all are; needs a server"},
+    {SL_ROW_ERROR_FEEDBACK},
     SL_KEYS_END,
 };
 
 /* Of parameter-server, before the form that waits for all. */
 const sl_algorithm sl_backup = {.name = "parameter-server",
                                 .when = has_backup,
-                                .route = SL_ROUTE_SERVER,
-                                .stable_by = SL_STABLE_UNKNOWN,
+                                SERVER,
                                 .check = check_backup,
-                                .take_gradient = take_gradient,
-                                .stages = gradients,
-                                .stage_count = 1,
                                 .keys = backup_key,
                                 .async = &by_batches};
 
 const sl_algorithm sl_ssp = {.name = "ssp",
                              SERVER,
+                             .takes_local_steps = true,
+                             .local = sl_local_step,
                              .check = check_range,
                              .keys = range_keys,
                              .defaults = set_range,
                              .async = &bounded};
-const sl_algorithm sl_round_robin = {
-    .name = "round-robin", SERVER, .check = check_server, .async = &by_turns};
+static const sl_key feedback_key[] = {
+    {SL_ROW_ERROR_FEEDBACK},
+    SL_KEYS_END,
+};
+const sl_algorithm sl_round_robin = {.name = "round-robin",
+                                     SERVER,
+                                     .takes_local_steps = true,
+                                     .local = sl_local_step,
+                                     .check = check_server,
+                                     .keys = feedback_key,
+                                     .async = &by_turns};
