@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "async/state.h"
+#include "async/owners.h"
 #include "node/route.h"
 #include "vec/finite.h"
 
@@ -71,41 +71,23 @@ static int open_encoded(sl_async *n, sl_error *error) {
     return n->encoded != NULL ? 0 : no_memory(n, error);
 }
 
-/* A server's model goes as it is. */
-static int open_plain(sl_async *n, sl_error *error) {
-    static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};
-    const sl_node_settings *s = &n->settings;
-    int result = sl_codec_open(&n->plain, &identity, s->dimension, s->part_bytes, error);
-    if (result == 0)
-        result = sl_decoder_open(&n->plain_decoder, n->plain, s->vec, error);
-    if (result == 0)
-        n->model_parts = sl_codec_parts(n->plain);
-    return result;
-}
-
 static int open_codec(sl_async *n, sl_error *error) {
     const sl_node_settings *s = &n->settings;
-    const sl_compressor_config *c = &s->plan->config.compressor;
-    int result = c->scope == SL_SCOPE_TENSOR && s->tensor_count > 1
-                     ? sl_codec_open_split(&n->codec, c, s->tensor_ends, s->tensor_count,
-                                           s->part_bytes, error)
-                     : sl_codec_open(&n->codec, c, s->dimension, s->part_bytes, error);
+    int result =
+        sl_codec_open(&n->codec, &s->plan->config.compressor, s->dimension, s->part_bytes, error);
     if (result == 0)
         result = sl_encoder_open(&n->encoder, n->codec, s->vec, error);
     if (result == 0)
         result = sl_decoder_open(&n->decoder, n->codec, s->vec, error);
     if (result == 0)
-        n->parts = n->model_parts = sl_codec_parts(n->codec);
-    if (result == 0 && !sl_codec_borrows(n->codec))
-        result = open_encoded(n, error);
-    return result == 0 && n->pattern == &sl_async_commits && !sl_codec_borrows(n->codec)
-               ? open_plain(n, error)
-               : result;
+        n->parts = sl_codec_parts(n->codec);
+    return result == 0 && !sl_codec_borrows(n->codec) ? open_encoded(n, error) : result;
 }
 
-/* A server's are all others; without edges, the others' is the server. */
+/* Without edges: a server's are all others; the others' is the server. */
 static bool is_peer(const sl_async *n, uint32_t rank) {
-    const bool serves = n->settings.rank == n->server;
+    const bool serves =
+        n->settings.rank == n->server || n->state.config->server == SL_SERVER_SHARDED;
     return rank != n->settings.rank && sl_async_has(n, rank) && !sl_async_is_broken(n, rank) &&
            (serves || rank == n->server);
 }
@@ -141,7 +123,7 @@ static int open_all(sl_async *n, sl_error *error) {
     if (n->peers == NULL)
         return no_memory(n, error);
     int result = sl_algorithm_check_shapes(n->state.config, &n->state.shapes, error);
-    if (result == 0)
+    if (result == 0 && n->pattern != &sl_async_commits)
         result = open_codec(n, error);
     if (result == 0 && sl_inbox_open(&n->inbox, count, n->settings.inbox_parts, 0) != 0)
         result = no_memory(n, error);
@@ -207,10 +189,8 @@ void sl_async_close(sl_async **node) {
     sl_inbox_close(&n->inbox);
     sl_decoder_close(&n->decoder);
     sl_encoder_close(&n->encoder);
-    sl_decoder_close(&n->plain_decoder);
     sl_codec_close(&n->codec);
-    sl_codec_close(&n->plain);
-    free(n->payloads);
+    sl_owners_close(n);
     free(n->room);
     free(n->newest);
     free(n->heard);
@@ -257,10 +237,9 @@ static bool is_right(const sl_async *n, const sl_event *e) {
     const sl_message message = {n->settings.seed, e->exchange, e->peer, e->step};
     if (e->silent)
         return e->part == 0 && e->payload.bytes == 0;
-    const sl_codec *codec = sl_async_codec(n, e->step);
-    return e->part < sl_codec_parts(codec) &&
-           sl_decoder_check(codec == n->codec ? n->decoder : n->plain_decoder, &message, e->part,
-                            e->payload) == 0;
+    if (n->pattern->is_right != NULL)
+        return n->pattern->is_right(n, e);
+    return e->part < n->parts && sl_decoder_check(n->decoder, &message, e->part, e->payload) == 0;
 }
 
 static int receive(sl_async *n, const sl_event *e, sl_error *error) {
@@ -418,8 +397,12 @@ uint32_t sl_async_served(const sl_async *n) {
     return n->averager.averaged;
 }
 
-uint32_t sl_async_come(const sl_async *n) {
-    return n->come;
+uint32_t sl_async_come(const sl_async *n, uint32_t index) {
+    return index < n->owner_count ? n->owners[index].come : 0;
+}
+
+uint32_t sl_async_server(const sl_async *n, uint32_t index) {
+    return index < n->owner_count ? n->owners[index].server : UINT32_MAX;
 }
 
 uint64_t sl_async_asks(const sl_async *n) {
@@ -496,9 +479,7 @@ uint32_t sl_async_peers(const sl_async *n, const uint32_t **peers) {
 }
 
 size_t sl_async_part_bytes_max(const sl_async *n) {
-    const size_t bytes = sl_codec_part_bytes_max(n->codec),
-                 plain = n->plain != NULL ? sl_codec_part_bytes_max(n->plain) : 0;
-    return bytes > plain ? bytes : plain;
+    return n->codec != NULL ? sl_codec_part_bytes_max(n->codec) : n->owner_bytes_max;
 }
 
 enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };

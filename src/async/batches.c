@@ -55,11 +55,11 @@ static void begin_batch(sl_async *n) {
 static void drop_commit(sl_async *n, uint32_t rank) {
     uint64_t number = n->out.number;
     if (rank == n->settings.rank) {
-        n->out.open = false;
+        n->served.holds_own = false;
     } else {
         sl_queue *queue = &n->inbox.queues[sl_async_slot(n, rank)];
         number = sl_queue_first(queue)->exchange;
-        for (uint32_t part = 0; part < n->parts; part++) {
+        for (uint32_t part = 0; part < n->own->parts; part++) {
             sl_inbox_release(&n->inbox, sl_queue_first(queue)->token);
             sl_queue_drop_first(queue);
         }

@@ -89,22 +89,21 @@ uint32_t sl_async_slot(const sl_async *n, uint32_t peer) {
     return sl_peer_index(n->peers, n->inbox.peer_count, peer);
 }
 
-int sl_async_open_kept(sl_async *n, uint32_t messages, sl_error *error) {
+int sl_async_open_kept(sl_async *n, uint32_t parts, const sl_codec *codec, sl_error *error) {
     sl_kept *kept = &n->kept;
     const uint32_t peers = n->inbox.peer_count;
     free(kept->count);
     free(kept->memory);
-    kept->room = messages * n->parts;
-    kept->stride = sl_codec_part_bytes_max(n->codec);
+    kept->room = parts;
+    kept->stride = sl_codec_part_bytes_max(codec);
     kept->count = calloc(peers + 1u, sizeof *kept->count);
     kept->memory = malloc(peers * kept->room * kept->stride + 1);
     sl_inbox_end(&n->inbox);
     return kept->count != NULL && kept->memory != NULL &&
                    sl_inbox_open(&n->inbox, peers, kept->room, 0) == 0
                ? 0
-               : sl_fail(error, SL_ENOMEM,
-                         "node %u: out of memory for %u messages of each neighbour",
-                         n->settings.rank, messages);
+               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u parts of each neighbour",
+                         n->settings.rank, parts);
 }
 
 /* A queue is first in, first out: so is its memory. */
@@ -167,25 +166,6 @@ void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent,
     n->statistics.frames_sent += receivers;
     if (begins)
         *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += receivers;
-}
-
-sl_codec *sl_async_codec(const sl_async *n, uint32_t step) {
-    return step > 0 && n->plain != NULL ? n->plain : n->codec;
-}
-
-int sl_async_encode_all(sl_async *n, const sl_source *source, uint64_t number, uint32_t step,
-                        sl_payload *out, sl_error *error) {
-    const sl_message message = {n->settings.seed, number, n->settings.rank, step};
-    int result = sl_encoder_begin(n->encoder, &message, source);
-    for (uint32_t part = 0; part < n->parts && result == 0; part++)
-        result = sl_encoder_part(n->encoder, part, source,
-                                 n->encoded != NULL ? n->encoded + part * n->encoded_stride : NULL,
-                                 &out[part]);
-    return result == 0 ? 0
-                       : sl_fail_node(error, result, n->settings.rank, n->state.round,
-                                      "its gradient is not finite; training diverged (learning "
-                                      "rate %g): lower optimizer.learning_rate",
-                                      (double)n->state.sgd.learning_rate);
 }
 
 /* Neither of the codecs that there are can fail: identity's, and modular's, of finite numbers. */

@@ -131,7 +131,7 @@ static size_t kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dim
     const bool keeps = a->async->in_turn || a->async->together != NULL;
     const size_t encoded = message_bytes(&plan->config.compressor, dimension),
                  commit = encoded > 0 ? encoded : model;
-    const bool serves = rank == (c->server >= 0 ? (uint32_t)c->server : 0);
+    const bool serves = c->server == SL_SERVER_SHARDED || rank == (uint32_t)c->server;
     return (c->local_steps > 1) * model + 2 * encoded +
            serves * (model + keeps * sl_experiment_ranks(e) * commit);
 }

@@ -43,6 +43,8 @@ ALL = [
         of("round-robin", compressor={"name": "qsgd", "per": "tensor"}),
         {"model": {"name": "mlp", "hidden": [64]}, **SMALL},
     ),
+    (of("ssp", staleness=2, server="sharded"), SMALL),
+    (of("ssp", staleness=1, staleness_max=4, server="sharded", compressor="qsgd"), SMALL),
     (of("ssp", staleness="unbounded", server=2), {}),
     (of("ssp", staleness=2, local_steps=3), SMALL),
     (of("parameter-server", backup=2), SMALL),

@@ -331,6 +331,20 @@ def test_a_range_of_bounds_is_used(scene):
     check(ends[1] < 0.97 * ends[0], f"they ended after {ends} s")
 
 
+def test_each_shard_has_a_clock_of_its_own(scene):
+    graph = ring(5)
+    for staleness, optimizer, latency in ((0, PLAIN, 0), (2, DECAY, 0), (1, PLAIN, 3)):
+        compute = drawn_times(5, 3, 19)
+        network = {"compute_ms": compute, "latency_ms": latency}
+        algorithm = of("ssp", staleness=staleness, server="sharded")
+        found, _, _ = run(scene, graph, algorithm, optimizer, network)
+        expected = asynchronous.sharded(
+            problem_of(graph), optimizer, ROUNDS, times_of(compute, 5), staleness,
+            round(1e6 * latency),
+        )
+        same(found, expected, f"{staleness} latency {latency}")
+
+
 def test_backups_at_equal_speeds_are_the_last_ranks(scene):
     """Whose gradients come to nothing."""
     a, b, x = problem_of(ring(8), same_start=True)
@@ -360,6 +374,7 @@ EACH = (
     (of("d-psgd", staleness=2), ring(8)),
     (of("sgp", overlap_rounds=2), digraph()),
     (of("ssp", staleness=3), ring(8)),
+    (of("ssp", staleness=1, server="sharded"), ring(8)),
     (of("round-robin"), ring(8)),
     (of("ssp", compressor="qsgd", error_feedback=False), ring(8)),
     (of("parameter-server", backup=2), ring(8)),

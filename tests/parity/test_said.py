@@ -120,7 +120,8 @@ def of_own_times():
     yield on(RING, "ssp", **few), "algorithm.staleness_max: 2, but algorithm.staleness is 3"
     every = {"staleness": "unbounded", "staleness_max": 2}
     yield on(RING, "ssp", **every), 'algorithm.staleness_max: 2, but algorithm.staleness is "unbou'
-    yield on(RING, "ssp", server="sharded"), '"sharded", but ssp has one server'
+    sharded = on(RING, "round-robin", server="sharded")
+    yield sharded, '"sharded", but round-robin has one server'
     yield {**on(RING, "ssp"), "optimizer": {"momentum": 0.9}}, "is defined without momentum"
     yield on(RING, "parameter-server", backup=8), "algorithm.backup: 8 of 8 nodes"
     sharded = {"backup": 1, "server": "sharded"}

@@ -294,3 +294,62 @@ def served(
                 _, _, i, _, what = heapq.heappop(heap)
                 take_model(now, i, what)
     return models
+
+
+def sharded(problem, optimizer, rounds, times, staleness, latency=0):
+    """Ho et al. 2013 with a server on each node, which has a part of the vector, and counts commits
+    to it by itself. A node's round is over when the last part of the model is there."""
+    x0 = problem[2].astype(float)
+    n, nodes, models = len(x0), steps_of(problem, optimizer), [[x.copy()] for x in x0]
+    ends = [x0.shape[1] * k // n for k in range(n + 1)]
+    parts = [slice(*pair) for pair in zip(ends, ends[1:])]
+    x = np.concatenate([x0[k][parts[k]] for k in range(n)])
+    clocks, waits = np.zeros((n, n), int), [set(range(n)) for _ in range(n)]
+    at, missing, heap, count = x0.copy(), [n] * n, [], 0
+
+    def push(when, kind, i, what):
+        nonlocal count
+        count += 1
+        heapq.heappush(heap, (when, kind, i, count, what))
+
+    def happen(now, kind, i, what):
+        if kind == ENDS:
+            g = nodes[i].gradient(at[i]) + nodes[i].decay * at[i]
+            for k in range(n):
+                push(now + latency * (k != i), ARRIVES, k, ("commit", i, nodes[i].rate * g / n))
+            missing[i] = n
+            return
+        word, k, values = what
+        if word == "commit":
+            x[parts[i]] -= values[parts[i]]
+            clocks[i][k] += 1
+            waits[i].add(k)
+            return
+        at[i][parts[k]] = values
+        missing[i] -= 1
+        if missing[i] == 0:
+            if clocks.sum(axis=0)[i] > 0:
+                models[i].append(at[i].copy())
+            if len(models[i]) <= rounds:
+                push(now + times[i](len(models[i])), ENDS, i, None)
+
+    def go_on(now):
+        any_one = False
+        for k in range(n):
+            for i in sorted(waits[k]):
+                if clocks[k][i] - clocks[k].min() <= staleness:
+                    waits[k].discard(i)
+                    any_one = True
+                    push(now + latency * (k != i), ARRIVES, i, ("model", k, x[parts[k]].copy()))
+        return any_one
+
+    while go_on(heap[0][0] if heap else 0) or heap:
+        now = heap[0][0]
+        while heap and heap[0][0] == now:
+            _, kind, i, _, what = heapq.heappop(heap)
+            happen(now, kind, i, what)
+        while go_on(now):
+            while heap and heap[0][:2] == (now, ARRIVES):
+                _, kind, i, _, what = heapq.heappop(heap)
+                happen(now, kind, i, what)
+    return models

@@ -22,7 +22,7 @@
 #include "seeds.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 16, SLOWER = 10 };
+enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 18, SLOWER = 10 };
 static const double most_s = 100, leave_s = 2;
 
 static scenario s;
@@ -47,6 +47,9 @@ static void draw_experiment(void) {
         "\"name\": \"ssp\", \"staleness\": \"unbounded\"",
         "\"name\": \"ssp\", \"staleness\": 1, \"staleness_max\": 6",
         "\"name\": \"round-robin\"",
+        "\"name\": \"ssp\", \"staleness\": 1, \"server\": \"sharded\"",
+        "\"name\": \"ssp\", \"staleness\": 2, \"server\": \"sharded\", \"local_steps\": 2,"
+        " \"compressor\": \"qsgd\"",
         "\"name\": \"ssp\", \"staleness\": 2, \"compressor\": \"scaled-sign\"",
         "\"name\": \"parameter-server\", \"backup\": 1, \"compressor\": \"qsgd\"",
         "\"name\": \"parameter-server\", \"backup\": 1",

@@ -40,6 +40,10 @@
  * could not say, e_i, is in the next commit. Of a commit that comes to nothing the whole message
  * does, and what it said of earlier ones with it. The model comes back as it is.
  *
+ * Sharded, ssp only: each node is the server of its part of the vector, with clocks of its own. A
+ * node commits each part to its server, and goes on when all have given it theirs, so Ho's bound
+ * holds for each part by itself.
+ *
  * Memory beside x, g: the server's model, there; with local steps the model that a node got; with a
  * compressor e_i. Wire: 32 d bits each way with a gradient, or those of C(g) up.
  */
@@ -190,8 +194,9 @@ static void set_range(sl_algorithm_config *c) {
 
 static int check_range(const sl_algorithm_config *config, const sl_topology *topology,
                        sl_error *error) {
+    (void)topology;
     if (config->staleness_max == SL_COUNT_AUTO || config->staleness_max >= config->staleness)
-        return check_server(config, topology, error);
+        return 0;
     if (config->staleness == SL_COUNT_AUTO)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.staleness_max: %llu, but algorithm.staleness is \"unbounded\": a "
