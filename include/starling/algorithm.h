@@ -151,29 +151,28 @@ typedef struct sl_algorithm_config {
     size_t warmup_k_count;
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
-    double alpha;               /* lead: how fast what is known of others follows; ecq-sgd: of what
-                                   was lost, how much is sent again */
-    double gamma;               /* lead: gamma_c */
-    double beta;                /* momentum of an algorithm's own */
-    double mu;                  /* qgm: what of its momentum buffer stays */
-    double clip;                /* clipped-gossip: tau; NaN: of the neighbours' distances the second
-                                   largest; dgc: length of the gradient, times sqrt(n); 0: any */
-    uint32_t trim;              /* clipped-gossip: values cut off at each end */
-    double trigger;             /* lag-3pc, clag: zeta; choco-sgd: c */
-    double trigger_growth;      /* choco-sgd: p */
-    uint32_t depth;             /* lag-wk, laq: D, steps that are remembered */
-    double xi;                  /* lag-wk, laq */
-    uint64_t clock;             /* laq: silent messages one after the other, at most */
-    uint64_t bits;              /* moniqua, laq: of an element */
-    double theta;               /* moniqua: more than any element of two neighbours is ever apart */
-    bool nesterov;              /* qgm */
-    sl_sketch_config sketch;    /* fetch-sgd */
-    sl_outer outer;             /* diloco, noloco */
-    double slow_rate;           /* slowmo: alpha */
-    sl_base base;               /* slowmo */
-    sl_buffer_rule buffers;     /* local-sgd, slowmo */
-    double clients;             /* fedavg: fraction of the nodes that train between exchanges */
-    sl_rank_sets clients_of;    /* fedavg: or who does, by turns */
+    double alpha;   /* lead: how fast replicas follow; ecq-sgd: how much of a loss is sent again */
+    double gamma;   /* lead: gamma_c */
+    double beta;    /* momentum of an algorithm's own */
+    double mu;      /* qgm: what of its momentum buffer stays */
+    double clip;    /* clipped-gossip: tau; NaN: of the neighbours' distances the second
+                       largest; dgc: length of the gradient, times sqrt(n); 0: any */
+    uint32_t trim;  /* clipped-gossip: values cut off at each end */
+    double trigger; /* lag-3pc, clag: zeta; choco-sgd: c */
+    double trigger_growth;   /* choco-sgd: p */
+    uint32_t depth;          /* lag-wk, laq: D, steps that are remembered */
+    double xi;               /* lag-wk, laq */
+    uint64_t clock;          /* laq: silent messages one after the other, at most */
+    uint64_t bits;           /* moniqua, laq: of an element */
+    double theta;            /* moniqua: more than any element of two neighbours is ever apart */
+    bool nesterov;           /* qgm */
+    sl_sketch_config sketch; /* fetch-sgd */
+    sl_outer outer;          /* diloco, noloco */
+    double slow_rate;        /* slowmo: alpha */
+    sl_base base;            /* slowmo */
+    sl_buffer_rule buffers;  /* local-sgd, slowmo */
+    double clients;          /* fedavg: fraction of the nodes that train between exchanges */
+    sl_rank_sets clients_of; /* fedavg: or who does, by turns */
     sl_client_weights client_weights;
     sl_reals weights_of;          /* fedavg: or a weight of each */
     double elastic;               /* easgd: alpha; 0: 0.9/n */
@@ -188,12 +187,10 @@ typedef struct sl_algorithm_config {
     sl_all_reduce_form all_reduce; /* all-reduce, local-sgd, gossip-pga */
     uint32_t group; /* torus-2d, two-rings: a row's nodes; hierarchical: a group's; 0: about √n */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
-    sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
-    uint32_t backup;                 /* parameter-server: gradients that a round does without */
-    uint64_t staleness;              /* d-psgd: how many rounds old what is combined may be; ssp:
-                                        gradients that a node may be ahead */
-    uint64_t staleness_max;          /* ssp: the most of them, while the slowest is on its way */
-    uint64_t overlap_rounds;         /* sgp: so many rounds after it was sent */
+    sl_compressor_config compressor;   /* sl_algorithm_plan sets `scaled` and `contractive` */
+    uint32_t backup;                   /* parameter-server: gradients that a round does without */
+    uint64_t staleness, staleness_max; /* d-psgd: rounds; ssp: gradients; max AUTO: the same */
+    uint64_t overlap_rounds;           /* sgp: so many rounds after it was sent */
     sl_pairing pairing;
     sl_initiators initiators;
     sl_average_when average;
@@ -377,15 +374,7 @@ typedef enum sl_pattern {
     SL_PATTERN_COMMITS   /* gradients to a server, its model back */
 } sl_pattern;
 
-/* What the server of commits has seen of each rank under this view. */
-typedef struct sl_clocks {
-    uint32_t ranks;
-    const uint64_t *commits;     /* (ranks) UINT64_MAX: it takes no part */
-    const uint64_t *last_ns;     /* (ranks) when the last one came */
-    const uint64_t *interval_ns; /* (ranks) how long that was after the one before; 0: not known */
-    const uint64_t *extra;       /* (ranks) gradients that it may begin out of bounds */
-} sl_clocks;
-
+struct sl_clocks;
 /* How an algorithm runs where nodes do not go in rounds that all share: its one stage has a vector
  * and combines it in place. */
 typedef struct sl_async_rule {
@@ -395,19 +384,16 @@ typedef struct sl_async_rule {
      * `event` (from 1) go to? */
     bool (*asks)(const sl_algorithm_config *config, const sl_topology *topology, uint32_t rank);
     uint32_t (*partner)(const sl_state *s, uint64_t event, uint32_t count);
-    /* versions: which one exchange t takes of a neighbour whose newest is this. 0: the first model;
-     * of the newest there can be: of nobody. SL_VERSION_NONE: none yet. */
+    /* versions: which one exchange t takes of a neighbour whose newest is this; of the newest there
+     * can be, of nobody. 0: the first model. SL_VERSION_NONE: none yet. */
     uint64_t (*version)(const sl_state *s, uint64_t t, uint64_t newest);
     bool sends_first; /* the first model is version 0 */
-    /* commits, at the server: may this node have the model, and begin its next gradient? in_turn:
-     * they commit by rank. */
-    bool (*may_begin)(const sl_state *s, const sl_clocks *clocks, uint32_t rank);
-    /* A commit of a node that has no `extra` has just come: how many it gets. Where a run is
-     * repeated, 1 always: its log says who began when. NULL: none. */
-    uint64_t (*extra)(const sl_state *s, const sl_clocks *clocks, uint32_t rank);
-    bool in_turn;
-    /* Of `nodes` that have gradients left: so many commits, the first ones, are applied together.
-     */
+    /* commits, at the server (algorithm/centralized/served.h): may this node have the model? */
+    bool (*may_begin)(const sl_state *s, const struct sl_clocks *clocks, uint32_t rank);
+    /* A commit has come: how many gradients may its node begin out of bounds? NULL: none. */
+    uint64_t (*extra)(const sl_state *s, const struct sl_clocks *clocks, uint32_t rank);
+    bool in_turn; /* they commit by rank */
+    /* Of `nodes` that have gradients left: so many commits, the first, are applied together. */
     uint32_t (*together)(const sl_algorithm_config *config, uint32_t nodes);
     /* For what a node waits, and how old what it takes can be: words. */
     void (*waits_for)(const sl_algorithm_config *config, char *out, size_t bytes);

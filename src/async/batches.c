@@ -1,6 +1,7 @@
-/* batches.c - commits that are applied several at once, the first ones of a round; see commits.c.
- */
-#include "async/commits.h"
+/* batches.c - see batches.h. */
+#include "async/batches.h"
+
+#include "async/serving.h"
 
 /* How many are applied together now: nodes that are done commit no more. */
 static uint32_t size_of_batch(const sl_async *n) {
@@ -20,7 +21,7 @@ static uint64_t version_of(const sl_async *n, uint32_t rank) {
 }
 
 static bool is_current(const sl_async *n, uint32_t rank) {
-    return sl_commits_has(n, rank) && version_of(n, rank) >= n->served.batch.version;
+    return sl_serving_has(n, rank) && version_of(n, rank) >= n->served.batch.version;
 }
 
 /* Those that were here before, then the others by rank; at one instant nobody is first. */
@@ -64,7 +65,7 @@ static void drop_commit(sl_async *n, uint32_t rank) {
             sl_queue_drop_first(queue);
         }
     }
-    sl_commits_count(n, rank, number);
+    sl_serving_count(n, rank, number);
     sl_async_note(n, &(sl_act){.kind = SL_ACT_COMMIT, .peer = rank, .number = number});
 }
 
@@ -72,16 +73,16 @@ static int apply_of_batch(sl_async *n, uint32_t rank, sl_error *error) {
     sl_batch *batch = &n->served.batch;
     batch->chosen[rank] = false;
     batch->version += --batch->left == 0;
-    return sl_commits_apply(n, rank, error);
+    return sl_serving_apply(n, rank, error);
 }
 
 /* As its log says. */
 static int repeat_commit(sl_async *n, sl_error *error) {
     const sl_act *act = n->expected;
-    if (act == NULL || act->kind != SL_ACT_COMMIT || !sl_commits_has(n, act->peer))
+    if (act == NULL || act->kind != SL_ACT_COMMIT || !sl_serving_has(n, act->peer))
         return 0;
     if (act->to > 0)
-        return sl_commits_apply(n, act->peer, error);
+        return sl_serving_apply(n, act->peer, error);
     drop_commit(n, act->peer);
     return 0;
 }
@@ -97,7 +98,7 @@ int sl_batch_take(sl_async *n, sl_error *error) {
         if (batch->left > 0 && batch->chosen[i])
             return apply_of_batch(n, i, error);
     for (uint32_t i = 0; i < n->ranks; i++)
-        if (sl_commits_has(n, i) && !is_current(n, i)) {
+        if (sl_serving_has(n, i) && !is_current(n, i)) {
             drop_commit(n, i);
             return 0;
         }
@@ -109,8 +110,8 @@ bool sl_batch_has_work(const sl_async *n) {
     const sl_batch *batch = &n->served.batch;
     bool any = batch->left > 0 || is_batch_here(n);
     for (uint32_t i = 0; i < n->ranks && !any; i++)
-        any = sl_commits_has(n, i) && (!is_current(n, i) || !batch->early[i]);
+        any = sl_serving_has(n, i) && (!is_current(n, i) || !batch->early[i]);
     return n->repeats ? n->expected != NULL && n->expected->kind == SL_ACT_COMMIT &&
-                            sl_commits_has(n, n->expected->peer)
+                            sl_serving_has(n, n->expected->peer)
                       : any;
 }

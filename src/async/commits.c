@@ -10,55 +10,15 @@
 #include <string.h>
 
 #include "algorithm/centralized/served.h"
-#include "async/commits.h"
+#include "async/batches.h"
 #include "async/owners.h"
+#include "async/serving.h"
 #include "starling/steps.h"
 
-enum { COMMIT, ANSWER };                          /* steps */
 static const double WANTS_MODEL = 1, IS_DONE = 2; /* scalar of a silent commit */
 
 static bool serves(const sl_async *n) {
     return n->served.clocks != NULL && n->own != NULL;
-}
-
-static bool in_turn(const sl_async *n) {
-    return n->algorithm->async->in_turn;
-}
-
-static bool together(const sl_async *n) {
-    return n->algorithm->async->together != NULL;
-}
-
-/* Is a commit kept until it is whole, and longer? */
-static bool keeps(const sl_async *n) {
-    return in_turn(n) || together(n);
-}
-
-static int open_service(sl_async *n, sl_error *error) {
-    sl_service *service = &n->served;
-    service->clocks = calloc(n->ranks, sizeof *service->clocks);
-    service->numbers = calloc(n->ranks, sizeof *service->numbers);
-    service->last_ns = calloc(3 * (size_t)n->ranks, sizeof *service->last_ns);
-    service->waits = calloc(n->ranks, sizeof *service->waits);
-    service->answers = calloc(n->ranks, sizeof *service->answers);
-    service->batch.early = calloc(n->ranks, sizeof *service->batch.early);
-    service->batch.chosen = calloc(n->ranks, sizeof *service->batch.chosen);
-    if (n->state.extra[SL_SERVED] == NULL)
-        n->state.extra[SL_SERVED] = n->settings.vec->allocate(n->settings.dimension);
-    if (service->clocks == NULL || service->numbers == NULL || service->last_ns == NULL ||
-        service->waits == NULL || service->answers == NULL || service->batch.early == NULL ||
-        service->batch.chosen == NULL || n->state.extra[SL_SERVED] == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
-                       n->settings.rank);
-    service->interval_ns = service->last_ns + n->ranks;
-    service->extra = service->interval_ns + n->ranks;
-    return 0;
-}
-
-static sl_clocks clocks_of(const sl_async *n) {
-    const sl_service *service = &n->served;
-    return (sl_clocks){n->ranks, service->clocks, service->last_ns, service->interval_ns,
-                       service->extra};
 }
 
 /* Where commits are kept, there is room for one of each. */
@@ -72,8 +32,8 @@ static int open(sl_async *n, sl_error *error) {
     if (result != 0 || n->own == NULL)
         return result;
     if (n->served.clocks == NULL)
-        result = open_service(n, error);
-    return result == 0 && keeps(n) && n->settings.inbox_parts > 0
+        result = sl_serving_open(n, error);
+    return result == 0 && sl_serving_keeps(n) && n->settings.inbox_parts > 0
                ? sl_async_open_kept(n, n->own->parts, n->own->codec, error)
                : result;
 }
@@ -88,91 +48,6 @@ static void start(sl_async *n) {
 }
 
 /* ---- the server ---- */
-
-static void note(sl_async *n, sl_act_kind kind, uint32_t peer, uint64_t number, uint32_t from,
-                 uint32_t to) {
-    sl_async_note(n,
-                  &(sl_act){.kind = kind, .peer = peer, .number = number, .from = from, .to = to});
-}
-
-/* All of it is here. */
-void sl_commits_count(sl_async *n, uint32_t rank, uint64_t number) {
-    const sl_async_rule *rule = n->algorithm->async;
-    sl_service *service = &n->served;
-    if (service->clocks[rank]++ > 0)
-        service->interval_ns[rank] = n->now_ns - service->last_ns[rank];
-    service->last_ns[rank] = n->now_ns;
-    service->numbers[rank] = number;
-    service->waits[rank] = true;
-    const sl_clocks clocks = clocks_of(n);
-    if (rule->extra != NULL && service->extra[rank] == 0)
-        service->extra[rank] = n->repeats ? 1 : rule->extra(&n->state, &clocks, rank);
-}
-
-static sl_part part_of(const sl_async *n, const sl_owner *owner, uint32_t rank, const sl_arrival *a,
-                       float weight) {
-    sl_part part = sl_async_part_of(n, rank, a, weight);
-    part.decoder = owner->decoder;
-    part.base = owner->range.from;
-    return part;
-}
-
-static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error *error) {
-    const sl_sgd sgd = sl_optimizer_at(n->settings.optimizer, a->exchange, n->settings.rounds);
-    const float rate = n->state.config->local_steps > 1 ? 1 : sgd.learning_rate;
-    const uint32_t nodes = n->state.nodes,
-                   of = together(n) ? n->algorithm->async->together(n->state.config, nodes) : nodes;
-    const sl_part one = part_of(n, n->own, rank, a, -rate / (float)of);
-    const sl_mix mix = {1, &one, 1};
-    size_t from, count;
-    sl_codec_part_range(n->own->codec, a->part, &from, &count);
-    n->algorithm->stages[0].combine(&n->state, &mix, n->own->range.from + from, count);
-    if (a->part + 1 == n->own->parts)
-        sl_commits_count(n, rank, a->exchange);
-    return n->state.is_finite
-               ? 0
-               : sl_fail_node(error, SL_EDIVERGED, n->settings.rank, n->state.round,
-                              "a gradient makes the server's model infinite: training diverged; "
-                              "lower optimizer.learning_rate");
-}
-
-static sl_arrival own_part(const sl_async *n, const sl_owner *owner, uint32_t part) {
-    return (sl_arrival){
-        .exchange = n->out.number, .step = COMMIT, .part = part, .payload = owner->payloads[part]};
-}
-
-static int commit_own(sl_async *n, sl_error *error) {
-    int result = 0;
-    for (uint32_t part = 0; part < n->own->parts && result == 0; part++) {
-        const sl_arrival a = own_part(n, n->own, part);
-        result = commit_part(n, n->settings.rank, &a, error);
-    }
-    n->served.holds_own = false;
-    note(n, SL_ACT_COMMIT, n->settings.rank, n->out.number, 0, n->own->parts);
-    return result;
-}
-
-bool sl_commits_has(const sl_async *n, uint32_t rank) {
-    const uint32_t slot = sl_async_slot(n, rank);
-    return rank == n->settings.rank
-               ? n->served.holds_own
-               : slot < n->inbox.peer_count && n->inbox.queues[slot].count == n->own->parts;
-}
-
-int sl_commits_apply(sl_async *n, uint32_t rank, sl_error *error) {
-    int result = 0;
-    if (rank == n->settings.rank)
-        return commit_own(n, error);
-    sl_queue *queue = &n->inbox.queues[sl_async_slot(n, rank)];
-    for (uint32_t part = 0; part < n->own->parts && result == 0; part++) {
-        const sl_arrival *a = sl_queue_first(queue);
-        result = commit_part(n, rank, a, error);
-        sl_inbox_release(&n->inbox, a->token);
-        sl_queue_drop_first(queue);
-    }
-    note(n, SL_ACT_COMMIT, rank, n->served.numbers[rank], 0, n->own->parts);
-    return result;
-}
 
 static void next_turn(sl_async *n) {
     sl_service *service = &n->served;
@@ -199,7 +74,7 @@ static int fail_commit(const sl_async *n, const sl_event *e, sl_error *error) {
 
 static int take_commit(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_arrival a = {.exchange = e->exchange, .part = e->part, .payload = e->payload};
-    const uint32_t next = keeps(n) ? n->inbox.queues[slot].count : n->served.come[slot];
+    const uint32_t next = sl_serving_keeps(n) ? n->inbox.queues[slot].count : n->served.come[slot];
     if (e->silent && n->state.config->server != SL_SERVER_SHARDED && !serves(n))
         return fail_commit(n, e, error);
     if (e->silent) {
@@ -210,11 +85,11 @@ static int take_commit(sl_async *n, uint32_t slot, const sl_event *e, sl_error *
     }
     if (!serves(n) || e->exchange <= n->served.numbers[e->peer] || e->part != next)
         return fail_commit(n, e, error);
-    if (keeps(n))
+    if (sl_serving_keeps(n))
         return sl_async_keep(n, slot, e, error);
     n->served.come[slot] = (next + 1) % n->own->parts;
-    const int result = commit_part(n, e->peer, &a, error);
-    note(n, SL_ACT_COMMIT, e->peer, e->exchange, e->part, e->part + 1);
+    const int result = sl_serving_take(n, e->peer, &a, error);
+    sl_serving_note(n, SL_ACT_COMMIT, e->peer, e->exchange, e->part, e->part + 1);
     sl_inbox_refuse(&n->inbox, e->token);
     return result;
 }
@@ -229,11 +104,11 @@ static int encode(sl_async *n, sl_error *error) {
     int result = 0;
     for (sl_owner *o = n->owners; o < n->owners + n->owner_count && result == 0; o++) {
         if (o->parts > 0)
-            result = sl_owner_encode(n, o, &source, n->out.number, COMMIT, error);
+            result = sl_owner_encode(n, o, &source, n->out.number, SL_COMMIT, error);
         o->sent = o == n->own ? o->parts : 0;
         for (uint32_t part = 0; part < o->parts && result == 0; part++) {
-            const sl_arrival own = own_part(n, o, part);
-            const sl_part mine = part_of(n, o, n->settings.rank, &own, 0);
+            const sl_arrival own = sl_owner_own_part(n, o, part);
+            const sl_part mine = sl_owner_part(n, o, n->settings.rank, &own, 0);
             stage->own(&n->state, &mine);
         }
     }
@@ -266,10 +141,10 @@ static int take_answer(sl_async *n, const sl_event *e, sl_error *error) {
 
 static bool is_right(const sl_async *n, const sl_event *e) {
     const sl_message message = {n->settings.seed, e->exchange, e->peer, e->step};
-    const sl_owner *owner = e->step == ANSWER ? sl_owners_of(n, e->peer) : n->own;
+    const sl_owner *owner = e->step == SL_COMMIT_ANSWER ? sl_owners_of(n, e->peer) : n->own;
     if (owner == NULL)
         return false;
-    return e->step == ANSWER
+    return e->step == SL_COMMIT_ANSWER
                ? e->part < owner->model_parts &&
                      sl_decoder_check(owner->plain_decoder, &message, e->part, e->payload) == 0
                : e->part < owner->parts &&
@@ -277,7 +152,7 @@ static bool is_right(const sl_async *n, const sl_event *e) {
 }
 
 static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
-    return e->step == ANSWER ? take_answer(n, e, error) : take_commit(n, slot, e, error);
+    return e->step == SL_COMMIT_ANSWER ? take_answer(n, e, error) : take_commit(n, slot, e, error);
 }
 
 static bool is_done(const sl_async *n) {
@@ -316,7 +191,7 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
         const uint32_t slot = sl_async_slot(n, service->answers[0]);
         *to = (sl_row){.count = 1, .peers = n->peers + slot};
         *out = (sl_async_part){.number = service->numbers[service->answers[0]],
-                               .step = ANSWER,
+                               .step = SL_COMMIT_ANSWER,
                                .part = service->sent,
                                .scalar = (double)service->batch.version,
                                .payload = served_part(n, service->sent)};
@@ -333,7 +208,7 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
         return false;
     *to = (sl_row){.count = 1, .peers = &owner->server};
     *out = (sl_async_part){.number = n->out.number,
-                           .step = COMMIT,
+                           .step = SL_COMMIT,
                            .part = owner->sent,
                            .stays = owner->encoded == NULL,
                            .scalar = (double)n->pulled,
@@ -357,8 +232,8 @@ static int left(sl_async *n, sl_error *error) {
     }
     const uint32_t part = service->sent++;
     sl_async_count_sent(n, served_part(n, part).bytes, part == 0, false, 1);
-    note(n, SL_ACT_SERVE, service->answers[0], service->numbers[service->answers[0]], part,
-         part + 1);
+    sl_serving_note(n, SL_ACT_SERVE, service->answers[0], service->numbers[service->answers[0]],
+                    part, part + 1);
     if (service->sent == n->own->model_parts) {
         service->sent = 0;
         service->answer_count--;
@@ -406,7 +281,7 @@ static int go_on(sl_async *n, sl_update *update, sl_error *error) {
 }
 
 static bool may_go_on(const sl_async *n, uint32_t rank) {
-    const sl_clocks clocks = clocks_of(n);
+    const sl_clocks clocks = sl_serving_clocks(n);
     return n->served.waits[rank] && n->served.batch.left == 0 &&
            n->algorithm->async->may_begin(&n->state, &clocks, rank);
 }
@@ -431,7 +306,7 @@ static void grant(sl_async *n) {
             n->served.answers[n->served.answer_count++] = i;
             continue;
         }
-        note(n, SL_ACT_SERVE, i, n->served.numbers[i], 0, n->own->model_parts);
+        sl_serving_note(n, SL_ACT_SERVE, i, n->served.numbers[i], 0, n->own->model_parts);
         sl_copy(&n->state, n->state.x + range.from, n->state.extra[SL_SERVED] + range.from,
                 range.count);
         n->pulled = n->served.batch.version;
@@ -442,8 +317,8 @@ static void grant(sl_async *n) {
 /* ---- going on at the server ---- */
 
 static bool has_work(const sl_async *n) {
-    bool any =
-        (in_turn(n) && sl_commits_has(n, n->served.turn)) || (together(n) && sl_batch_has_work(n));
+    bool any = (sl_serving_in_turn(n) && sl_serving_has(n, n->served.turn)) ||
+               (sl_serving_together(n) && sl_batch_has_work(n));
     for (uint32_t i = 0; i < n->ranks && !any; i++)
         any = may_go_on(n, i) && is_due(n, i);
     return any;
@@ -451,11 +326,11 @@ static bool has_work(const sl_async *n) {
 
 static int serve(sl_async *n, sl_error *error) {
     int result = 0;
-    if (in_turn(n) && sl_commits_has(n, n->served.turn)) {
-        result = sl_commits_apply(n, n->served.turn, error);
+    if (sl_serving_in_turn(n) && sl_serving_has(n, n->served.turn)) {
+        result = sl_serving_apply(n, n->served.turn, error);
         next_turn(n);
     }
-    if (together(n))
+    if (sl_serving_together(n))
         result = sl_batch_take(n, error);
     if (result == 0)
         grant(n);
@@ -467,8 +342,9 @@ static bool has_model(const sl_async *n) {
 }
 
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
-    const bool commits = n->served.holds_own && !keeps(n);
-    const int committed = commits ? commit_own(n, error) : 0; /* as others' are, at rest, too */
+    const bool commits = n->served.holds_own && !sl_serving_keeps(n);
+    const int committed =
+        commits ? sl_serving_take_own(n, error) : 0; /* as others' are, at rest, too */
     if (committed != 0 || n->rests)
         return committed;
     if (n->gradient == SL_GRADIENT_HELD && !sl_async_exchanges(n)) {
@@ -560,10 +436,10 @@ static const char *awaits(const sl_async *n, uint32_t slot) {
     const uint32_t rank = n->peers[slot], own = n->settings.rank;
     if (!serves(n))
         return NULL;
-    if (in_turn(n))
+    if (sl_serving_in_turn(n))
         return n->served.turn == rank ? "its gradient" : NULL;
-    if (together(n))
-        return n->served.holds_own && !sl_commits_has(n, rank) ? "its gradient, or another one"
+    if (sl_serving_together(n))
+        return n->served.holds_own && !sl_serving_has(n, rank) ? "its gradient, or another one"
                                                                : NULL;
     return n->served.waits[own] && n->served.clocks[rank] < n->served.clocks[own] ? "its gradient"
                                                                                   : NULL;

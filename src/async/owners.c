@@ -179,3 +179,18 @@ sl_range sl_owner_model_part(const sl_owner *s, uint32_t part) {
     range.from += s->range.from;
     return range;
 }
+
+sl_part sl_owner_part(const sl_async *n, const sl_owner *owner, uint32_t rank, const sl_arrival *a,
+                      float weight) {
+    sl_part part = sl_async_part_of(n, rank, a, weight);
+    part.decoder = owner->decoder;
+    part.base = owner->range.from;
+    return part;
+}
+
+sl_arrival sl_owner_own_part(const sl_async *n, const sl_owner *owner, uint32_t part) {
+    return (sl_arrival){.exchange = n->out.number,
+                        .step = SL_COMMIT,
+                        .part = part,
+                        .payload = owner->payloads[part]};
+}

@@ -5,6 +5,8 @@
 
 #include "async/state.h"
 
+enum { SL_COMMIT, SL_COMMIT_ANSWER }; /* steps of a commit's messages */
+
 /* Those of the view; where one server has all, it may be another one now. n->own is this node's.
  * SL_ENOMEM. */
 int sl_owners_open(sl_async *n, sl_error *error);
@@ -20,5 +22,9 @@ int sl_owner_encode(sl_async *n, sl_owner *owner, const sl_source *source, uint6
                     uint32_t step, sl_error *error);
 /* Of the model that comes back: elements of the vector. */
 sl_range sl_owner_model_part(const sl_owner *owner, uint32_t part);
+/* A part of the rank's commit to it, as the algorithm's hooks take it; one of this node's own. */
+sl_part sl_owner_part(const sl_async *n, const sl_owner *owner, uint32_t rank, const sl_arrival *a,
+                      float weight);
+sl_arrival sl_owner_own_part(const sl_async *n, const sl_owner *owner, uint32_t part);
 
 #endif

@@ -165,10 +165,11 @@ def served(
 ):
     """Ho et al. 2013; staleness None: unbounded. most: of a range of bounds (Zhao et al. 2019).
     leads: gets by how much nodes were ahead as they went on. compress: of what is committed; with
-    `feedback` the rest of it is committed with the next (Stich, Cordonnier, Jaggi 2018). in_turn: Chen, Wang, Li 2019. Commits change the
-    server's model at once; a node has the model when its next gradient may begin, and its round is
-    over then. every: Downpour's local steps, 1/n of whose way is committed (Dean et al. 2012).
-    backup: so many of a round's gradients come to nothing, the last ones (Chen et al. 2016)."""
+    `feedback` the rest of it is committed with the next (Stich, Cordonnier, Jaggi 2018). in_turn:
+    Chen, Wang, Li 2019. Commits change the server's model at once; a node has the model when its
+    next gradient may begin, and its round is over then. every: Downpour's local steps, 1/n of whose
+    way is committed (Dean et al. 2012). backup: so many of a round's gradients come to nothing, the
+    last ones (Chen et al. 2016)."""
     x0 = problem[2].astype(float)
     x, n, nodes = x0[server].copy(), len(x0), steps_of(problem, optimizer)
     pulled, at, models = [None] * n, [None] * n, [[x0[i].copy()] for i in range(n)]

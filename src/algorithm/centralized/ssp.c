@@ -101,10 +101,14 @@ static uint64_t lead_of(const sl_clocks *c, uint32_t rank) {
     return c->commits[rank] - least;
 }
 
+/* The upper end of the range; "auto": its lower one. */
+static uint64_t most_of(const sl_algorithm_config *config) {
+    return config->staleness_max != SL_COUNT_AUTO ? config->staleness_max : config->staleness;
+}
+
 static bool is_near(const sl_state *s, const sl_clocks *clocks, uint32_t rank) {
     const uint64_t lead = lead_of(clocks, rank);
-    return lead <= s->config->staleness ||
-           (clocks->extra[rank] > 0 && lead <= s->config->staleness_max);
+    return lead <= s->config->staleness || (clocks->extra[rank] > 0 && lead <= most_of(s->config));
 }
 
 static bool is_fastest(const sl_clocks *c, uint32_t rank) {
@@ -141,7 +145,7 @@ static uint64_t apart(const sl_clocks *c, uint32_t rank, uint64_t count, uint64_
 
 /* Zhao et al., Algorithm 2: so many that the node then waits least for the slowest. */
 static uint64_t extra(const sl_state *s, const sl_clocks *c, uint32_t rank) {
-    const uint64_t lead = lead_of(c, rank), most = s->config->staleness_max;
+    const uint64_t lead = lead_of(c, rank), most = most_of(s->config);
     if (lead <= s->config->staleness || lead > most || !is_fastest(c, rank))
         return 0;
     const uint32_t slowest = slowest_of(c, rank, lead);
@@ -178,7 +182,7 @@ static int check_server(const sl_algorithm_config *config, const sl_topology *to
 static void bound(const sl_algorithm_config *config, char *out, size_t bytes) {
     if (config->staleness == SL_COUNT_AUTO)
         snprintf(out, bytes, "the server's model, whatever others have committed");
-    else if (config->staleness_max > config->staleness)
+    else if (most_of(config) > config->staleness)
         snprintf(out, bytes,
                  "nodes that have committed more than %llu to %llu gradients less, by when the "
                  "slowest is expected",
@@ -186,10 +190,6 @@ static void bound(const sl_algorithm_config *config, char *out, size_t bytes) {
     else
         snprintf(out, bytes, "nodes that have committed more than %llu gradients less",
                  (unsigned long long)config->staleness);
-}
-
-static void set_range(sl_algorithm_config *c) {
-    sl_default_count(&c->staleness_max, c->staleness);
 }
 
 static int check_range(const sl_algorithm_config *config, const sl_topology *topology,
@@ -293,7 +293,6 @@ const sl_algorithm sl_ssp = {.name = "ssp",
                              .local = sl_local_step,
                              .check = check_range,
                              .keys = range_keys,
-                             .defaults = set_range,
                              .async = &bounded};
 static const sl_key feedback_key[] = {
     {SL_ROW_ERROR_FEEDBACK},
