@@ -68,6 +68,7 @@ typedef struct sl_checkpoints {
 SL_API void sl_checkpoint_folder(const sl_experiment *experiment, const char *run,
                                  char out[SL_PATH_MAX]);
 
+/* Of nodes at their own times `round` only counts cuts. */
 typedef struct sl_checkpoint_file {
     uint64_t round;
     uint32_t rank;
@@ -87,6 +88,11 @@ static inline bool sl_checkpoint_view_has(const sl_checkpoint_view *view, uint32
 /* SL_EFILE. */
 SL_API int sl_checkpoint_view_of(sl_checkpoint_view *out, const char *folder,
                                  sl_checkpoint_file file, sl_error *error);
+
+/* The first round that a node tells of which goes on from this file: the file's, or at its own times
+ * the one that it was in. SL_EFILE. */
+SL_API int sl_checkpoint_begins(uint64_t *round, const char *folder, sl_checkpoint_file file,
+                                sl_error *error);
 
 /* All files of a folder, by round, then rank: malloc'ed, the caller frees. A folder that is not
  * there has none. */

@@ -84,7 +84,7 @@ void sl_contacts_log_edges(sl_agent *a) {
         if (!sl_members_expects(a, n))
             continue;
         sl_log_entry entry = log_of(a, SL_LOG_EDGE, n);
-        entry.round = a->saving.resumed + 1;
+        entry.round = sl_saving_first_round(a);
         sl_guard_describe(&a->side.guard, n->rank, entry.why);
         sl_agent_log(a, &entry);
     }

@@ -1,7 +1,12 @@
 /* first_view.c - see members.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "agent/state.h"
+
+static bool at_own_times(const sl_agent *a) {
+    return sl_experiment_is_asynchronous(a->settings.experiment);
+}
 
 bool sl_first_view_has(const sl_agent *a, uint32_t rank) {
     const sl_checkpoint_view *resumed = &a->cohort.resumed;
@@ -20,7 +25,8 @@ bool sl_members_has(const sl_agent *a, uint32_t rank) {
 /* As processes of one age. */
 sl_view sl_first_view_members(const sl_agent *a, sl_member *members) {
     const uint64_t number = a->cohort.resumed.number;
-    sl_view first = {.number = number + 1, .round = a->saving.resumed + 1, .members = members};
+    const bool again = number > 0 && at_own_times(a); /* who rested for it begins that one */
+    sl_view first = {.number = number + !again, .round = a->saving.resumed + 1, .members = members};
     for (uint32_t rank = 0; rank < a->side.ranks; rank++)
         if (sl_first_view_has(a, rank))
             members[first.count++] = (sl_member){rank, SL_FOUNDER};
@@ -35,7 +41,7 @@ static bool is_of_all(const sl_agent *a, const sl_checkpoint_view *view) {
     bool all = true;
     for (uint32_t rank = 0; rank < a->side.ranks; rank++)
         all = all && sl_checkpoint_view_has(view, rank) == (rank < nodes);
-    return view->number == 0 || all;
+    return view->number == 0 || (all && !at_own_times(a));
 }
 
 /* Of the round that is known, or of the newest file that can be read. */
@@ -69,15 +75,24 @@ int sl_first_view_find(sl_agent *a, sl_error *error) {
     return result;
 }
 
+/* Has it the members that this agent was opened with? At own times each cut has a view of its own.
+ */
+static bool is_as_found(const sl_agent *a, const sl_checkpoint_view *view) {
+    const sl_checkpoint_view *found = &a->cohort.resumed;
+    return at_own_times(a) ? memcmp(view->members, found->members, sizeof found->members) == 0
+                           : (is_of_all(a, view) ? 0 : view->number) == found->number;
+}
+
 /* The members' files of one round are of one view; an older one may be of another. */
-int sl_first_view_check(const sl_agent *a, sl_error *error) {
+int sl_first_view_check(sl_agent *a, sl_error *error) {
     const sl_checkpoint_file file = {a->saving.resumed, a->side.rank};
     sl_checkpoint_view view = {0};
     if (!a->side.goes_on)
         return 0;
     const int result = sl_checkpoint_view_of(&view, a->settings.checkpoints->folder, file, error);
-    const uint64_t number = is_of_all(a, &view) ? 0 : view.number;
-    return result != 0 || number == a->cohort.resumed.number
+    if (result == 0 && at_own_times(a) && is_as_found(a, &view))
+        a->cohort.resumed = view;
+    return result != 0 || is_as_found(a, &view)
                ? result
                : sl_fail_node(
                      error, SL_EFILE, a->side.rank, file.round,

@@ -18,7 +18,7 @@ static void name_absent(const sl_agent *a, char out[ABSENT_MAX]) {
                 (size_t)snprintf(out + used, ABSENT_MAX - used, "%s%u", used > 0 ? ", " : "", rank);
 }
 
-void sl_members_tell_view(sl_agent *a) {
+void sl_members_tell_view(sl_agent *a, bool is_cut) {
     char absent[ABSENT_MAX];
     const sl_grouping *grouping = &a->cohort.grouping;
     sl_log_entry entry = {.kind = SL_LOG_VIEW,
@@ -33,6 +33,8 @@ void sl_members_tell_view(sl_agent *a) {
                          sizeof entry.why);
     sl_agent_log(a, &entry);
     name_absent(a, absent);
+    if (is_cut)
+        return;
     if (absent[0] == '\0')
         sl_agent_notice(a, "warning: %s", entry.why);
     else

@@ -67,13 +67,17 @@ int sl_members_start(sl_agent *a, sl_error *error) {
     if (!a->side.goes_on)
         return 0;
     sl_view first = sl_first_view_members(a, a->cohort.room);
-    first.exchange = sl_machine_exchange(&a->node);
+    if (a->node.own == NULL) /* else no number is common to all */
+        first.exchange = sl_node_exchange(a->node.rounds);
     const int result = open_membership(a, &first, error);
     if (result != 0)
         return result;
     if (a->cohort.resumed.number > 0) { /* the node rests before the first round of a view */
         sl_members_alarm(a);
-        sl_node_hold(a->node.rounds, a->saving.resumed);
+        if (a->node.own != NULL)
+            a->cohort.rest = SL_NODE_COMES_TO_REST;
+        else
+            sl_node_hold(a->node.rounds, a->saving.resumed);
         return 0;
     }
     sl_members_step(
@@ -276,6 +280,17 @@ static void turn_neighbours(sl_agent *a, const sl_view *view) {
     sl_members_tell_broken(a, view);
 }
 
+/* Has the node's view these members? */
+static bool is_same(const sl_agent *a, const sl_grouping *next) {
+    uint32_t members = 0;
+    for (uint32_t rank = 0; rank < a->side.ranks; rank++)
+        members += sl_members_has(a, rank);
+    bool same = members == next->count;
+    for (uint32_t i = 0; i < next->count; i++)
+        same = same && sl_members_has(a, next->ranks[i]);
+    return same;
+}
+
 static void begin_view(sl_agent *a, const sl_view *view) {
     sl_cohort *g = &a->cohort;
     sl_grouping grouping = {0};
@@ -287,6 +302,7 @@ static void begin_view(sl_agent *a, const sl_view *view) {
         return;
     }
     sl_grouping old = g->grouping; /* the node's, until it turns */
+    const bool is_cut = is_same(a, &grouping) && view->broken_count == g->view.broken_count;
     g->grouping = grouping;
     const bool apart = a->node.own != NULL;
     const uint64_t own = sl_cohort_is_outside(g) ? g->transfer.round + 1 : a->side.now.round;
@@ -299,7 +315,7 @@ static void begin_view(sl_agent *a, const sl_view *view) {
                              .broken_count = view->broken_count};
     a->side.now.view = (uint32_t)view->number;
     g->cutting = SL_CUTTING_NOTHING;
-    sl_members_tell_view(a);
+    sl_members_tell_view(a, is_cut);
     sl_saving_turn(a, view->round);
     if (sl_cohort_is_outside(g))
         take_model(a);
@@ -359,6 +375,10 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         sl_members_stay_out(a, "nobody of them had rounds left");
     } else if (u->view != NULL) {
         const sl_view view = *u->view; /* its lists live until the next view begins */
+        if (a->node.own != NULL && sl_own_cut_view(a, &view)) {
+            sl_agent_depart(a, true);
+            return;
+        }
         begin_view(a, &view);
         if (a->phase == PHASE_OVER)
             return;

@@ -177,7 +177,7 @@ bool sl_members_has(const struct sl_agent *agent, uint32_t rank);
 /* As a view, without its first exchange. members: room for all ranks. */
 sl_view sl_first_view_members(const struct sl_agent *agent, sl_member *members);
 /* The round to go on from is chosen: is it of the view that was found? */
-int sl_first_view_check(const struct sl_agent *agent, sl_error *error);
+int sl_first_view_check(struct sl_agent *agent, sl_error *error);
 /* Of the node's view, for a checkpoint; number 0: all are in it, or there are too many. */
 sl_checkpoint_view sl_first_view_now(const struct sl_agent *agent);
 
@@ -191,7 +191,8 @@ void sl_members_lose_left(struct sl_agent *agent);
 void sl_members_tick(struct sl_agent *agent);
 
 /* member_log.c */
-void sl_members_tell_view(struct sl_agent *agent);
+/* is_cut: with the same members and edges as the one before. */
+void sl_members_tell_view(struct sl_agent *agent, bool is_cut);
 /* Which of its edges the view does without. */
 void sl_members_tell_broken(struct sl_agent *agent, const sl_view *view);
 /* Too few members are reached for another view. */

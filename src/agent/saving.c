@@ -20,24 +20,38 @@ enum { ROUNDS_TOLD = 16, WORDS = 4, ROW = (ROUNDS_TOLD + 1) * WORDS };
 
 /* ---- opening ---- */
 
+static int check_round(const sl_agent *a, uint64_t round, sl_error *error) {
+    const uint64_t last = a->settings.task.rounds;
+    return round <= last
+               ? 0
+               : sl_fail_node(error, SL_EINVAL, a->side.rank, round,
+                              "the checkpoint is of a round beyond the last, %" PRIu64, last);
+}
+
 static int load(sl_agent *a, sl_error *error) {
-    const sl_task *task = &a->settings.task;
     sl_saving *s = &a->saving;
     sl_piece totals[SL_RECORD_PIECES];
     sl_record_pieces(&a->record, totals);
-    if (s->resumed > task->rounds)
-        return sl_fail_node(error, SL_EINVAL, a->side.rank, s->resumed,
-                            "the checkpoint is of a round beyond the last, %" PRIu64, task->rounds);
-    const int result = sl_first_view_check(a, error);
+    int result = a->node.own == NULL ? check_round(a, s->resumed, error) : 0;
+    if (result == 0)
+        result = sl_first_view_check(a, error);
     if (result != 0)
         return result;
     s->passed_over_count =
         sl_cut_newer(s->passed_over, SL_LOG_PASSED_MAX, a->settings.checkpoints->folder,
                      a->side.rank, a->side.rank + 1, s->resumed);
-    return sl_cut_load(a->settings.checkpoints->folder,
-                       (sl_checkpoint_file){s->resumed, a->side.rank}, &s->owner, a->node.rounds,
-                       a->cohort.resumed.number > 0, a->side.vec,
-                       &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
+    result =
+        sl_cut_load(a->settings.checkpoints->folder, (sl_checkpoint_file){s->resumed, a->side.rank},
+                    &s->owner, &a->node, a->cohort.resumed.number > 0, a->side.vec,
+                    &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
+    return result == 0 && a->node.own != NULL ? check_round(a, sl_async_round(a->node.own), error)
+                                              : result;
+}
+
+uint64_t sl_saving_first_round(const sl_agent *a) {
+    const bool apart = a->node.own != NULL && a->saving.resumed > 0;
+    const uint64_t own = apart ? sl_async_round(a->node.own) : a->saving.resumed + 1;
+    return own > 0 ? own : 1; /* 0: it has not begun */
 }
 
 /* On the saver's thread, as the next one. */
@@ -46,11 +60,12 @@ static void on_notice(void *context, const char *text) {
 }
 
 static void on_written(void *context, uint64_t round, uint32_t rank, const char *why) {
-    sl_log_entry entry = {.kind = SL_LOG_CHECKPOINT, .round = round};
+    sl_agent *a = context;
+    sl_log_entry entry = {.kind = SL_LOG_CHECKPOINT,
+                          .round = a->node.own != NULL ? a->saving.saved : round};
     (void)rank;
     snprintf(entry.why, sizeof entry.why, "%s", why != NULL ? why : "");
     sl_agent_log(context, &entry);
-    sl_agent *a = context;
     unsigned long long asked = round;
     if (atomic_compare_exchange_strong(&a->saving.awaited, &asked, 0) && why == NULL)
         sl_agent_notice(a, "saved on request: the checkpoint of round %" PRIu64, round);
@@ -69,7 +84,7 @@ static int open_saver(sl_agent *a, sl_error *error) {
                                         .written = on_written,
                                         .context = a};
     return a->settings.experiment->checkpoint.every > 0
-               ? sl_saver_open(&a->saving.saver, &settings, a->node.rounds, error)
+               ? sl_saver_open(&a->saving.saver, &settings, &a->node, error)
                : 0;
 }
 
@@ -89,7 +104,7 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
     if (c->opened != NULL)
         return c->opened(c->context, a->side.rank, a->node.rounds, error);
     int result = sl_checkpoint_owner_of(&s->owner, e, &a->settings.task, c->run_id, error);
-    if (result == 0 && e->checkpoint.every > 0)
+    if (result == 0 && e->checkpoint.every > 0 && a->node.own == NULL)
         result = sl_algorithm_spread(&s->spread, &a->plan.config, e->topology, error);
     if (result != 0)
         return result;
@@ -99,14 +114,17 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
 
 void sl_saving_log(sl_agent *a) {
     const sl_saving *s = &a->saving;
+    const uint64_t from = sl_saving_first_round(a);
     const sl_log_entry start = {.kind = SL_LOG_START,
-                                .round = a->settings.joins ? 0 : s->resumed + 1,
+                                .round = a->settings.joins ? 0 : from,
                                 .rounds = a->settings.task.rounds,
                                 .run_id = a->settings.checkpoints != NULL ? s->owner.run
                                                                           : a->settings.run_id,
                                 .incarnation = a->side.incarnation};
-    sl_log_entry resume = {
-        .kind = SL_LOG_RESUME, .round = s->resumed, .passed_over_count = s->passed_over_count};
+    sl_log_entry resume = {.kind = SL_LOG_RESUME,
+                           .round = from - 1,
+                           .exchange = a->node.own != NULL ? a->cohort.resumed.number : 0,
+                           .passed_over_count = s->passed_over_count};
     memcpy(resume.passed_over, s->passed_over, sizeof s->passed_over);
     char *text = sl_experiment_settings(a->settings.experiment);
     sl_agent_log(a, &start);
@@ -131,7 +149,7 @@ static void save(sl_agent *a, uint64_t round, sl_record *record, double patience
     sl_record_pieces(record, pieces);
     sl_checkpoint_view_pieces(&view, pieces + SL_RECORD_PIECES);
     const size_t count = SL_RECORD_PIECES + (view.number > 0 ? SL_VIEW_PIECES : 0);
-    sl_saver_take(a->saving.saver, a->node.rounds, a->side.rank, &(sl_image_extras){pieces, count},
+    sl_saver_take(a->saving.saver, &a->node, round, a->side.rank, &(sl_image_extras){pieces, count},
                   patience_s);
     a->saving.saved = round;
 }
@@ -151,6 +169,10 @@ bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
     const sl_experiment *e = a->settings.experiment;
     if (s->saver == NULL || round->round == s->resumed)
         return false;
+    if (a->node.own != NULL) {
+        sl_own_cut_round(a, round->round);
+        return false;
+    }
     s->left = is_due(a, SL_CUT_LEAVE, round->round);
     if (s->left)
         save(a, round->round, &a->record, e->transport.round_timeout_s);
@@ -167,11 +189,13 @@ bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
 
 void sl_saving_leave(sl_agent *a, sl_record *record, bool with_all) {
     sl_saving *s = &a->saving;
+    if (s->left) /* it is saved, as it rests */
+        return;
     s->left = true;
     s->alone = !with_all || s->saver == NULL;
     const bool at_end =
         !sl_cohort_is_aside(&a->cohort); /* not in the midst of a round that it gave up */
-    if (s->saver != NULL && at_end && s->saved != a->record.round.round)
+    if (s->saver != NULL && a->node.own == NULL && at_end && s->saved != a->record.round.round)
         save(a, a->record.round.round, record, a->settings.experiment->transport.round_timeout_s);
 }
 
@@ -207,22 +231,29 @@ void sl_saving_tell(const sl_agent *a, sl_neighbour *n) {
         tell_of(a, n, (sl_cut_kind)kind);
 }
 
+/* What requests are counted by. */
+static uint64_t now_of(const sl_agent *a) {
+    return a->node.own != NULL ? a->side.now.view : a->side.now.round;
+}
+
 /* Of several rounds the first counts; a round that was saved makes place for a later one. An
  * agent that has left leaves no other round. */
 static void note(sl_agent *a, sl_cut_kind kind, uint64_t round) {
     uint64_t *asked = &a->saving.asked[kind];
-    if (a->saving.left || (*asked >= a->side.now.round && *asked <= round && *asked != 0) ||
-        (kind == SL_CUT_GO_ON && round <= a->saving.saved))
+    if (a->saving.left || (*asked >= now_of(a) && *asked <= round && *asked != 0) ||
+        (kind == SL_CUT_GO_ON && a->node.own == NULL && round <= a->saving.saved))
         return;
     *asked = round;
     sl_agent_log(a, &(sl_log_entry){.kind = SL_LOG_REQUEST,
-                                    .round = round,
+                                    .round = a->node.own != NULL ? a->side.now.round : round,
                                     .then = kind == SL_CUT_LEAVE ? SL_LOG_LEAVE : SL_LOG_GO_ON});
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         tell_of(a, n, kind);
 }
 
 void sl_saving_turn(sl_agent *a, uint64_t round) {
+    if (a->node.own != NULL)
+        return;
     for (int kind = 0; kind < SL_CUT_KINDS; kind++) {
         uint64_t *asked = &a->saving.asked[kind];
         const bool missed = *asked != 0 && *asked < round;
@@ -234,7 +265,8 @@ void sl_saving_turn(sl_agent *a, uint64_t round) {
 
 bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
     const sl_saving *s = &a->saving;
-    const uint64_t under_way = a->side.now.round > s->resumed ? a->side.now.round : s->resumed + 1;
+    const uint64_t under_way = a->side.now.round > s->resumed ? a->side.now.round : s->resumed + 1,
+                   next = a->node.own != NULL ? a->side.now.view + 1u : under_way + s->spread;
     if (s->left) /* it ends so */
         return true;
     if (s->saver == NULL || a->phase != PHASE_TRAINING)
@@ -244,7 +276,7 @@ bool sl_saving_ask(sl_agent *a, sl_cut_kind kind) {
             sl_agent_leave(a);
         return kind == SL_CUT_LEAVE;
     }
-    note(a, kind, under_way + s->spread);
+    note(a, kind, next);
     return true;
 }
 
@@ -258,8 +290,10 @@ int sl_saving_hear(sl_agent *a, const sl_neighbour *from, const sl_frame *frame,
     const sl_cut_kind kind = (sl_cut_kind)frame->step;
     if (kind == SL_CUT_LEAVE && sl_cohort_is_outside(&a->cohort))
         sl_agent_leave(a); /* there will be nobody to join */
-    else if (frame->exchange >= a->side.now.round)
+    else if (a->node.own == NULL ? frame->exchange >= now_of(a) : frame->exchange > now_of(a))
         note(a, kind, frame->exchange);
+    else if (a->node.own != NULL && kind == SL_CUT_LEAVE) /* that view has begun: the next one */
+        note(a, kind, a->side.now.view + 1u);
     return 0;
 }
 
@@ -379,7 +413,7 @@ static int load_chosen(sl_agent *a, sl_error *error) {
     if (result == 0)
         result = open_saver(a, error);
     if (result == 0 && o->resumed != NULL &&
-        (result = o->resumed(o->context, a->saving.resumed)) != 0)
+        (result = o->resumed(o->context, sl_saving_first_round(a) - (a->node.own == NULL))) != 0)
         sl_fail(error, result, "the run folder cannot be gone on with: %s",
                 sl_error_meaning(result));
     if (result == 0)

@@ -3,7 +3,8 @@
  *
  * An agent that is asked for a checkpoint names a round that no agent can have ended yet, and tells
  * all neighbours, which pass it on. A stream keeps order: they hear of it before any data that is
- * sent later. So all hear of it in time, and write the same cut.
+ * sent later. So all hear of it in time, and write the same cut. Nodes at their own times: see
+ * own_cuts.c.
  */
 #ifndef SL_SAVING_H
 #define SL_SAVING_H
@@ -27,14 +28,16 @@ typedef enum sl_agreement {
 typedef struct sl_saving {
     sl_saver *saver; /* NULL: no checkpoints are written */
     sl_checkpoint_owner owner;
-    uint64_t resumed;                        /* the round that it goes on from; 0: it begins */
-    uint64_t spread;                         /* rounds that agents can be apart */
-    uint64_t asked[SL_CUT_KINDS];            /* the round; 0: none, or it was made */
+    uint64_t resumed;             /* the cut's round that it goes on from; 0: it begins */
+    uint64_t spread;              /* rounds that agents can be apart */
+    uint64_t asked[SL_CUT_KINDS]; /* the round, or at own times the view that begins
+                                     then; 0: none, or it was made */
+    bool due;                     /* at own times: a cut of which nobody was told */
     uint64_t passed_over[SL_LOG_PASSED_MAX]; /* newer rounds that it had a file of */
     size_t passed_over_count;
     atomic_uint wishes;    /* of other threads: a bit for each kind, and SL_WISH_ */
     atomic_bool trains;    /* it has been started */
-    uint64_t saved;        /* the round that was copied last */
+    uint64_t saved;        /* the round that was copied last; at own times this node's */
     atomic_ullong awaited; /* the round of a checkpoint that was asked for; 0: it is told */
     bool left;             /* the run is over for this agent, on request */
     bool alone;            /* and the others go on */
@@ -70,10 +73,19 @@ int sl_saving_hear(sl_agent *agent, const sl_neighbour *from, const sl_frame *fr
                    sl_error *error);
 /* Tells a neighbour of the checkpoints that were asked for. */
 void sl_saving_tell(const sl_agent *agent, sl_neighbour *neighbour);
+/* The first round of this process. */
+uint64_t sl_saving_first_round(const sl_agent *agent);
 /* The run has begun, or gone on: for the log of events. */
 void sl_saving_log(sl_agent *agent);
 /* All neighbours are connected: true once the node may start. Negative: the run has failed. */
 int sl_saving_agree(sl_agent *agent, sl_error *error);
+/* own_cuts.c: nodes at their own times. It has ended this round: a cut may be due. */
+void sl_own_cut_round(sl_agent *agent, uint64_t round);
+/* Where a cut is asked for, all are to rest. */
+void sl_own_cut_go_on(sl_agent *agent);
+/* The node rests, and this view is to begin. True: the run ends in its place. */
+bool sl_own_cut_view(sl_agent *agent, const sl_view *view);
+
 /* After the last round: 0, SL_ESAVED, SL_ELEFT, or why there is no file. */
 int sl_saving_outcome(sl_agent *agent, sl_error *error);
 

@@ -2,7 +2,7 @@
  *
  * Both of a pair were cut, each where it was. The asker keeps what it has averaged. The server may
  * have averaged more: it asks how far the asker came (CLAIM), hears it (HOLDS), and takes the rest
- * back as the next view begins. An asker that is gone says nothing: then all stays. A claim may
+ * back. An asker that is gone says nothing: then all stays. A claim may
  * come when the asker is in the next view already; so it remembers how each ask has ended.
  */
 #include "async/state.h"
@@ -62,6 +62,23 @@ void sl_accounts_cut(sl_async *n, uint32_t partner) {
         end_ask(n, partner, a->account.event, a->account.parts);
 }
 
+/* So many parts hold; those after them are as they were before. */
+static void hold(sl_async *n, uint32_t parts) {
+    const sl_averager_account *account = &n->averager.account;
+    const uint32_t holds = parts < account->parts ? parts : account->parts;
+    for (uint32_t part = holds; part < account->parts; part++) {
+        size_t from, count;
+        sl_codec_part_range(n->codec, part, &from, &count);
+        sl_copy(&n->state, n->state.x + from, n->undo + from, count);
+    }
+    n->accounts.stage = SL_CLAIM_ANSWERED;
+    if (holds > 0)
+        sl_async_note(n, &(sl_act){.kind = SL_ACT_ANSWER,
+                                   .peer = account->partner,
+                                   .number = account->event,
+                                   .to = holds});
+}
+
 int sl_accounts_take(sl_async *n, const sl_event *e, sl_error *error) {
     sl_accounts *c = &n->accounts;
     sl_averager *a = &n->averager;
@@ -74,38 +91,17 @@ int sl_accounts_take(sl_async *n, const sl_event *e, sl_error *error) {
         c->ends[e->peer].claimed = e->exchange;
     } else if (c->stage == SL_CLAIM_OPEN && a->account.partner == e->peer &&
                a->account.event == e->exchange) {
-        c->stage = SL_CLAIM_ANSWERED;
-        c->holds = e->part;
+        hold(n, e->part);
     }
     return 0;
 }
 
 void sl_accounts_lose(sl_async *n, uint32_t peer) {
-    if (n->accounts.stage == SL_CLAIM_NONE || n->averager.account.partner != peer)
+    if (!sl_accounts_are_open(n) || n->averager.account.partner != peer)
         return;
-    n->accounts.stage = SL_CLAIM_ANSWERED;
-    n->accounts.holds = n->parts;
+    hold(n, n->parts);
 }
 
 bool sl_accounts_are_open(const sl_async *n) {
     return n->accounts.stage == SL_CLAIM_DUE || n->accounts.stage == SL_CLAIM_OPEN;
-}
-
-void sl_accounts_settle(sl_async *n) {
-    const sl_averager_account account = n->averager.account;
-    const bool was_cut = n->averager.is_cut, served = was_cut && account.served;
-    const uint32_t holds = n->accounts.holds < account.parts ? n->accounts.holds : account.parts;
-    uint32_t end;
-    const bool undoes = sl_averager_go_on(&n->averager, served ? holds : account.parts, &end);
-    for (uint32_t part = holds; undoes && part < end; part++) {
-        size_t from, count;
-        sl_codec_part_range(n->codec, part, &from, &count);
-        sl_copy(&n->state, n->state.x + from, n->undo + from, count);
-    }
-    if (served && holds > 0)
-        sl_async_note(n, &(sl_act){.kind = SL_ACT_ANSWER,
-                                   .peer = account.partner,
-                                   .number = account.event,
-                                   .to = holds});
-    n->accounts.stage = SL_CLAIM_NONE;
 }

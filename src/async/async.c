@@ -274,6 +274,10 @@ void sl_async_await_model(sl_async *n) {
 }
 
 static int begin(sl_async *n, sl_update *update) {
+    if (n->at_rest.rests && n->view == NULL) {
+        sl_async_go_on_from_pieces(n);
+        return 0;
+    }
     if (n->awaits_model)
         n->averager.rests = n->rests;
     n->awaits_model = false;
@@ -295,6 +299,23 @@ static int name_late(const sl_async *n, sl_error *error) {
     return error->code;
 }
 
+/* What it was at when its pieces were saved. All that its last round has sent is counted already.
+ */
+static void go_on_loaded(sl_async *n, sl_update *update) {
+    const sl_round *last = &n->statistics;
+    n->is_loaded = false;
+    update->compute = n->gradient == SL_GRADIENT_RUNNING;
+    update->round = n->state.round;
+    update->finished = n->gradient == SL_GRADIENT_NONE && n->state.round == n->settings.rounds;
+    update->round_done = update->finished;
+    update->finished_round = (sl_round){.round = last->round,
+                                        .loss = last->loss,
+                                        .learning_rate = last->learning_rate,
+                                        .neighbour_distance = last->neighbour_distance,
+                                        .push_sum_weight = n->state.push_sum_weight,
+                                        .staleness = last->staleness};
+}
+
 /* What came under the view before goes back. */
 static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, sl_error *error) {
     const bool is_new = n->state.round == 0;
@@ -307,8 +328,9 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
     n->comes = n->state.round == 0 || view->round > n->state.round;
     find_server(n);
     if (is_new || (n->comes && n->pattern == &sl_async_versions)) {
-        n->state.round = view->round - is_new; /* nobody waits for rounds that it has missed */
-        n->state.exchange = sl_async_exchanges_before(n, view->round);
+        const uint64_t first = view->round > 0 ? view->round : 1; /* 0: it has not begun */
+        n->state.round = first - is_new; /* nobody waits for rounds that it has missed */
+        n->state.exchange = sl_async_exchanges_before(n, first);
     }
     const uint32_t count = list_peers(n);
     int result =
@@ -316,6 +338,8 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
             ? n->pattern->go_on(n, true, error)
             : no_memory(n, error);
     sl_async_note(n, &(sl_act){.kind = SL_ACT_VIEW, .number = view->exchange});
+    if (n->is_loaded)
+        go_on_loaded(n, update);
     return result == 0 && is_new ? begin(n, update) : result;
 }
 
@@ -376,6 +400,8 @@ int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_erro
     int result = take(n, event, update, error);
     if (result == 0)
         result = n->pattern->advance(n, event->type == SL_EVENT_TURN, update, error);
+    if (n->rests)
+        sl_async_note_rest(n);
     n->turns = update->turn;
     update->released = n->inbox.released;
     update->released_count = n->inbox.released_count;

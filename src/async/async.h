@@ -90,6 +90,12 @@ bool sl_async_is_followed(const sl_async *node);
 /* Does it want SL_EVENT_TURN? */
 bool sl_async_turns(const sl_async *node);
 
+/* As sl_node_piece, of a node that rests, with numbers first. Written before START, to a new node
+ * with equal settings, they let it rest as that one did: the view that has begun then, or another
+ * one, goes on. */
+bool sl_async_piece(sl_async *node, size_t index, sl_piece *out);
+#define SL_OWN_ROUND_NAME "own_round" /* the piece of sl_async_round */
+
 float *sl_async_model(sl_async *node);
 /* It stands still from `compute` to GRADIENT. */
 const float *sl_async_point(const sl_async *node);

@@ -230,10 +230,7 @@ void sl_averager_cut(sl_averager *p, uint32_t peer) {
     be_free(p);
 }
 
-bool sl_averager_go_on(sl_averager *p, uint32_t parts, uint32_t *end) {
+void sl_averager_go_on(sl_averager *p) {
     assert(p->phase == SL_AVERAGER_FREE && p->waiting_count == 0); /* who leaves may ask late */
-    const bool undoes = p->is_cut && p->account.served && parts < p->account.parts;
-    *end = p->account.parts;
     p->rests = p->is_cut = false;
-    return undoes;
 }

@@ -121,9 +121,7 @@ void sl_averager_rest(sl_averager *p);
 bool sl_averager_is_still(const sl_averager *p);
 /* Nothing comes from the peer any more, nor reaches it. It rests from now on. */
 void sl_averager_cut(sl_averager *p, uint32_t peer);
-/* Of a still one, under the next view: an average that was cut holds in so many parts, as the asker
- * has it. UINT32_MAX: in all that are done, for the partner is gone. True: parts [parts, *end) are
- * to be undone. */
-bool sl_averager_go_on(sl_averager *p, uint32_t parts, uint32_t *end);
+/* Of a still one, under the next view: an average that was cut is over. */
+void sl_averager_go_on(sl_averager *p);
 
 #endif

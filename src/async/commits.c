@@ -381,6 +381,7 @@ static void serve_anew(sl_async *n, sl_range before) {
     sl_copy(&n->state, served + behind, n->state.x + behind, n->settings.dimension - behind);
     for (uint32_t i = 0; i < n->ranks; i++) {
         service->clocks[i] = sl_async_has(n, i) ? 0 : SL_TAKES_NO_PART;
+        service->numbers[i] = 0;
         service->waits[i] = false;
         service->interval_ns[i] = service->extra[i] = 0;
     }
@@ -396,9 +397,8 @@ static void serve_anew(sl_async *n, sl_range before) {
         hear_standing(n, n->settings.rank, is_done(n));
 }
 
-/* For its own word, since a view before. */
-static bool waits_for_own(const sl_async *n) {
-    return serves(n) && n->served.waits[n->settings.rank];
+static bool is_over(const sl_async *n) {
+    return n->is_over || n->out.open || (serves(n) && n->served.waits[n->settings.rank]);
 }
 
 /* A gradient that was under way counts as committed. */
@@ -406,7 +406,7 @@ static int begin_view(sl_async *n, sl_error *error) {
     const sl_range before = serves(n) ? n->own->range : (sl_range){0, 0};
     const uint32_t count = n->owner_count;
     bool any = false;
-    n->is_over = n->is_over || n->out.open || waits_for_own(n);
+    n->is_over = is_over(n);
     n->out.open = n->served.holds_own = false;
     for (uint32_t k = 0; k < count; k++) {
         n->taken[k] = n->owners[k].come;
@@ -465,4 +465,5 @@ const sl_async_pattern sl_async_commits = {.open = open,
                                            .is_still = is_still,
                                            .go_on = turn_to,
                                            .is_whole = is_whole,
+                                           .is_over = is_over,
                                            .awaits = awaits};

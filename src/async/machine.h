@@ -30,6 +30,10 @@ static inline float *sl_machine_model(const sl_machine *m) {
 static inline const float *sl_machine_point(const sl_machine *m) {
     return m->own != NULL ? sl_async_point(m->own) : sl_node_point(m->rounds);
 }
+static inline bool sl_machine_piece(const sl_machine *m, size_t index, sl_piece *out) {
+    return m->own != NULL ? sl_async_piece(m->own, index, out)
+                          : sl_node_piece(m->rounds, index, out);
+}
 static inline float *sl_machine_gradient(const sl_machine *m) {
     return m->own != NULL ? sl_async_gradient(m->own) : sl_node_gradient_buffer(m->rounds);
 }

@@ -206,7 +206,8 @@ static bool is_still(const sl_async *n) {
 }
 
 static int go_on(sl_async *n, bool view, sl_error *error) {
-    sl_accounts_settle(n);
+    sl_averager_go_on(&n->averager);
+    n->accounts.stage = SL_CLAIM_NONE;
     if (!view)
         return 0;
     sl_averager_close(&n->averager);

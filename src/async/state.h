@@ -89,9 +89,15 @@ typedef struct sl_accounts {
     sl_ask_end *ends; /* (count) by rank; NULL: nothing is ever cut */
     uint32_t count;
     sl_claim_stage stage;
-    uint32_t holds; /* ANSWERED: so many parts */
-    uint32_t to;    /* whom sl_accounts_next writes to */
+    uint32_t to; /* whom sl_accounts_next writes to */
 } sl_accounts;
+
+/* What a node at rest goes on from, beside vectors and counters: for pieces.c. */
+typedef struct sl_at_rest {
+    uint64_t rests;    /* it has rested, or is to, from pieces that were loaded */
+    uint64_t gradient; /* sl_gradient_phase */
+    uint64_t wants, is_over, come;
+} sl_at_rest;
 
 /* What differs between patterns. A hook that is NULL does nothing. */
 typedef struct sl_async_pattern {
@@ -115,6 +121,8 @@ typedef struct sl_async_pattern {
     /* Of a still one. view: with other peers; else it goes on as before. */
     int (*go_on)(sl_async *n, bool view, sl_error *error);
     bool (*is_whole)(const sl_async *n);
+    /* Is the exchange of the round under way over when a view begins? What it has done stays. */
+    bool (*is_over)(const sl_async *n);
     /* What a node whose gradient is there, or not begun, waits for of that peer; NULL: nothing. */
     const char *(*awaits)(const sl_async *n, uint32_t slot);
 } sl_async_pattern;
@@ -152,6 +160,8 @@ struct sl_async {
     bool stands;              /* others are to hear where it stands, as a view begins */
     uint64_t stands_at;       /* its latest version then */
     bool comes;               /* with this view, and another's model */
+    sl_at_rest at_rest;       /* as the last step that it rested after has left it, or as loaded */
+    bool is_loaded;           /* from pieces, and no view has begun since */
     bool is_over;             /* the exchange of the round under way: it was cut */
     uint32_t ranks;           /* of the run */
     const sl_node_view *view; /* NULL: the first, of all ranks */
@@ -198,6 +208,11 @@ void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t c
 void sl_async_note(sl_async *n, const sl_act *act);
 /* Where the peer's queue is; inbox.peer_count: it is none. */
 uint32_t sl_async_slot(const sl_async *n, uint32_t peer);
+/* pieces.c */
+/* The node rests: what sl_async_piece says of it. */
+void sl_async_note_rest(sl_async *n);
+/* Its pieces were written: it rests, as then. */
+void sl_async_go_on_from_pieces(sl_async *n);
 /* accounts.c */
 bool sl_accounts_next(sl_async *n, sl_async_part *out, sl_row *to);
 /* What sl_accounts_next said has left. */
@@ -209,8 +224,6 @@ void sl_accounts_end_ask(sl_async *n, uint32_t peer, uint64_t event);
 void sl_accounts_cut(sl_async *n, uint32_t partner);
 void sl_accounts_lose(sl_async *n, uint32_t peer);
 bool sl_accounts_are_open(const sl_async *n);
-/* Takes back what does not hold. */
-void sl_accounts_settle(sl_async *n);
 
 /* How many exchanges there are before this round. */
 uint64_t sl_async_exchanges_before(const sl_async *n, uint64_t round);

@@ -287,6 +287,11 @@ static void cut(sl_async *n) {
     n->out.sent = n->parts;
 }
 
+/* Or since the view before. */
+static bool is_over(const sl_async *n) {
+    return n->is_over || n->out.open;
+}
+
 /* Versions go on, from the models that are there. Of one that was published, and not
  * combined, all is still the node's own; of push-sum, weights are, and what was on its way is lost
  * with them. */
@@ -294,7 +299,7 @@ static int begin_anew(sl_async *n, sl_error *error) {
     const sl_row nobody = {0};
     const bool weighs = n->algorithm->matrix == SL_MATRIX_COLUMN;
     int result = 0;
-    n->is_over = (n->is_over || n->out.open) && !n->comes; /* or since the view before */
+    n->is_over = is_over(n) && !n->comes;
     if (n->is_over)
         sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE});
     if (weighs && !n->comes)
@@ -358,4 +363,5 @@ const sl_async_pattern sl_async_versions = {.open = open,
                                             .is_still = is_out,
                                             .go_on = go_on,
                                             .is_whole = is_whole,
+                                            .is_over = is_over,
                                             .awaits = awaits};

@@ -89,7 +89,7 @@ static int check_head(const sl_image_reader *r, sl_checkpoint_file file,
 }
 
 int sl_cut_load(const char *folder, sl_checkpoint_file file, const sl_checkpoint_owner *owner,
-                sl_node *node, bool view_begins, const sl_vec_ops *vec,
+                const sl_machine *node, bool view_begins, const sl_vec_ops *vec,
                 const sl_image_extras *extras, sl_error *error) {
     cut c;
     int result = open_cut(&c, folder, file, error);
@@ -130,6 +130,20 @@ int sl_checkpoint_view_of(sl_checkpoint_view *out, const char *folder, sl_checkp
     sl_checkpoint_view_pieces(out, pieces);
     for (int i = 0; has_one && i < SL_VIEW_PIECES && result == 0; i++)
         result = sl_image_reader_number(&c.reader, &pieces[i], error);
+    close_cut(&c);
+    return result;
+}
+
+int sl_checkpoint_begins(uint64_t *round, const char *folder, sl_checkpoint_file file,
+                         sl_error *error) {
+    cut c;
+    const sl_piece own = {.name = SL_OWN_ROUND_NAME, .whole = round};
+    *round = file.round;
+    int result = open_cut(&c, folder, file, error);
+    if (result == 0)
+        result = check_head(&c.reader, file, NULL, error);
+    if (result == 0 && sl_image_reader_field(&c.reader, "state." SL_OWN_ROUND_NAME) != NULL)
+        result = sl_image_reader_number(&c.reader, &own, error);
     close_cut(&c);
     return result;
 }

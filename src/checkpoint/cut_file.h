@@ -23,7 +23,7 @@ int sl_cut_write(const sl_image *image, size_t bytes, const char *folder, sl_err
  * next round is the first one under a view, which gives some of the state anew. SL_EFILE names
  * file, field or tensor, and place; the node can only be closed then. */
 int sl_cut_load(const char *folder, sl_checkpoint_file file, const sl_checkpoint_owner *owner,
-                sl_node *node, bool view_begins, const sl_vec_ops *vec,
+                const sl_machine *node, bool view_begins, const sl_vec_ops *vec,
                 const sl_image_extras *extras, sl_error *error);
 
 #endif

@@ -15,10 +15,11 @@
 
 enum { HEAD_FIXED = 8192, HEAD_A_VECTOR = 256, PAGE = 4096 };
 
-size_t sl_image_vectors(sl_node *node) {
+size_t sl_image_vectors(const sl_machine *node) {
     size_t count = 0;
-    for (sl_piece p; sl_node_piece(node, count, &p) && p.vector != NULL;)
-        count++;
+    sl_piece p;
+    for (size_t i = 0; sl_machine_piece(node, i, &p); i++)
+        count += p.vector != NULL;
     return count;
 }
 
@@ -102,11 +103,12 @@ static void take_piece(sl_image *image, const sl_piece *p) {
         take_number(image, p);
 }
 
-void sl_image_take(sl_image *image, sl_node *node, uint32_t rank, const sl_image_extras *extras) {
+void sl_image_take(sl_image *image, const sl_machine *node, uint32_t rank,
+                   const sl_image_extras *extras) {
     image->rank = rank;
     image->vectors = image->number_count = 0;
     sl_piece p;
-    for (size_t i = 0; sl_node_piece(node, i, &p); i++)
+    for (size_t i = 0; sl_machine_piece(node, i, &p); i++)
         take_piece(image, &p);
     for (size_t i = 0; i < extras->count; i++)
         take_piece(image, &extras->pieces[i]);

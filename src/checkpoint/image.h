@@ -6,8 +6,8 @@
 #ifndef SL_IMAGE_H
 #define SL_IMAGE_H
 
+#include "async/machine.h"
 #include "starling/checkpoint.h"
-#include "starling/node.h"
 
 /* What both sides of a file know. */
 #define SL_IMAGE_FORMAT "starling checkpoint 1"
@@ -43,7 +43,7 @@ typedef struct sl_image {
     size_t number_count;
 } sl_image;
 
-size_t sl_image_vectors(sl_node *node);
+size_t sl_image_vectors(const sl_machine *node);
 /* What an image of so many vectors takes; all of it, once it is sealed, if it has as many. */
 size_t sl_image_bytes(size_t vectors, uint64_t dimension);
 /* Room for up to so many vectors. memory (sl_image_bytes): where the image is to be, borrowed;
@@ -51,8 +51,9 @@ size_t sl_image_bytes(size_t vectors, uint64_t dimension);
 int sl_image_open(sl_image *image, size_t vectors, void *memory, const sl_vec_ops *vec,
                   const sl_checkpoint_owner *owner, sl_error *error);
 void sl_image_close(sl_image *image);
-/* One copy of the state after the node's last round. */
-void sl_image_take(sl_image *image, sl_node *node, uint32_t rank, const sl_image_extras *extras);
+/* One copy of the state after the node's last round, or as it rests. */
+void sl_image_take(sl_image *image, const sl_machine *node, uint32_t rank,
+                   const sl_image_extras *extras);
 /* Writes the head, with the checksums; returns the bytes of the file. */
 size_t sl_image_seal(sl_image *image);
 

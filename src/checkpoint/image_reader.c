@@ -253,12 +253,13 @@ static int load_piece(const reader *r, const sl_piece *p, uint64_t size, const s
                              : sl_image_reader_number(r, p, error);
 }
 
-int sl_image_reader_load(const reader *r, uint64_t dimension, sl_node *node, bool view_begins,
-                         const sl_vec_ops *vec, const sl_image_extras *extras, sl_error *error) {
+int sl_image_reader_load(const reader *r, uint64_t dimension, const sl_machine *node,
+                         bool view_begins, const sl_vec_ops *vec, const sl_image_extras *extras,
+                         sl_error *error) {
     int result = 0;
     size_t vectors = 0;
     sl_piece p;
-    for (size_t i = 0; result == 0 && sl_node_piece(node, i, &p); i++) {
+    for (size_t i = 0; result == 0 && sl_machine_piece(node, i, &p); i++) {
         if (p.of_view && view_begins)
             continue;
         vectors += p.vector != NULL;

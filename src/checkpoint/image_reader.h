@@ -44,7 +44,7 @@ int sl_image_reader_vector(const sl_image_reader *reader, const char *name, floa
 int sl_image_reader_check(const sl_image_reader *reader, sl_error *error);
 /* Fills a new node of that dimension, before START, and the extras that the image was taken with.
  * view_begins: without what the view gives anew. After an error the node can only be closed. */
-int sl_image_reader_load(const sl_image_reader *reader, uint64_t dimension, sl_node *node,
+int sl_image_reader_load(const sl_image_reader *reader, uint64_t dimension, const sl_machine *node,
                          bool view_begins, const sl_vec_ops *vec, const sl_image_extras *extras,
                          sl_error *error);
 

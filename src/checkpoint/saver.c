@@ -171,7 +171,7 @@ static void *work(void *argument) {
 
 /* ---- the driver's ---- */
 
-static int open_all(sl_saver *s, sl_node *largest, sl_error *error) {
+static int open_all(sl_saver *s, const sl_machine *largest, sl_error *error) {
     const size_t ranks = s->settings.to - s->settings.from;
     s->kept = calloc(ranks, (size_t)s->settings.keep * sizeof *s->kept);
     s->kept_count = calloc(ranks, sizeof *s->kept_count);
@@ -187,7 +187,7 @@ static int open_all(sl_saver *s, sl_node *largest, sl_error *error) {
     return result;
 }
 
-int sl_saver_open(sl_saver **out, const sl_saver_settings *settings, sl_node *largest,
+int sl_saver_open(sl_saver **out, const sl_saver_settings *settings, const sl_machine *largest,
                   sl_error *error) {
     sl_saver *s = calloc(1, sizeof *s);
     if (s == NULL)
@@ -243,7 +243,7 @@ static bool wait_for_thread(sl_saver *s, double patience_s) {
 }
 
 /* A view may have more neighbours than the one before, and more vectors with them. */
-static int make_room(sl_saver *s, sl_node *node, sl_error *error) {
+static int make_room(sl_saver *s, const sl_machine *node, sl_error *error) {
     const size_t vectors = sl_image_vectors(node);
     sl_image larger;
     if (vectors <= s->image.vectors_max)
@@ -257,12 +257,12 @@ static int make_room(sl_saver *s, sl_node *node, sl_error *error) {
     return 0;
 }
 
-bool sl_saver_take(sl_saver *s, sl_node *node, uint32_t rank, const sl_image_extras *extras,
-                   double patience_s) {
+bool sl_saver_take(sl_saver *s, const sl_machine *node, uint64_t round, uint32_t rank,
+                   const sl_image_extras *extras, double patience_s) {
     sl_error error = {.text = "the one before is still being written"};
     if (!wait_for_thread(s, patience_s) || make_room(s, node, &error) != 0) {
         tell(s, "a checkpoint is left out", error.text);
-        tell_written(s, sl_node_round(node), rank, error.text);
+        tell_written(s, round, rank, error.text);
         return false;
     }
     sl_image_take(&s->image, node, rank, extras);

@@ -28,12 +28,13 @@ typedef struct sl_saver_settings {
 
 /* Makes and locks the folder; takes memory for one node like `largest`. SL_EFILE: another process
  * writes to it, or it has files of these ranks. */
-int sl_saver_open(sl_saver **out, const sl_saver_settings *settings, sl_node *largest,
+int sl_saver_open(sl_saver **out, const sl_saver_settings *settings, const sl_machine *largest,
                   sl_error *error);
-/* Between two rounds of the node. Waits up to patience_s for the write before, and says so; false:
- * that is still going on, which is told, and nothing was taken. */
-bool sl_saver_take(sl_saver *saver, sl_node *node, uint32_t rank, const sl_image_extras *extras,
-                   double patience_s);
+/* Between two rounds of the node, or as it rests; pieces or extras have a number "round", the
+ * file's. Waits up to patience_s for the write before, and says so; false: that is still going on,
+ * which is told, and nothing was taken. */
+bool sl_saver_take(sl_saver *saver, const sl_machine *node, uint64_t round, uint32_t rank,
+                   const sl_image_extras *extras, double patience_s);
 /* Waits for the write under way. 0, or why the last one failed. */
 int sl_saver_wait(sl_saver *saver, sl_error *error);
 /* Waits likewise. */

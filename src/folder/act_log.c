@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
 
@@ -14,6 +15,9 @@ static const char *const names[SL_ACT_KINDS] = {
     [SL_ACT_GRADIENT] = "gradient", [SL_ACT_AVERAGE] = "average", [SL_ACT_ANSWER] = "answer",
     [SL_ACT_REFUSED] = "refused",   [SL_ACT_REFUSES] = "refuses", [SL_ACT_COMBINE] = "combine",
     [SL_ACT_COMMIT] = "commit",     [SL_ACT_SERVE] = "serve",     [SL_ACT_VIEW] = "view"};
+
+/* What a round that a view has ended leaves. */
+static const char over[] = "{\"act\":\"combine\",\"number\":0,";
 
 void sl_act_log_path(char out[SL_EVENT_LOG_PATH_MAX], const char *folder, uint32_t rank) {
     snprintf(out, SL_EVENT_LOG_PATH_MAX, "%s/acts-%u.jsonl", folder, rank);
@@ -59,6 +63,35 @@ int sl_act_log_add(sl_act_log *log, sl_files *files, const sl_act *act, sl_error
     if (line != text)
         free(line);
     return result;
+}
+
+/* Where the view's line begins, or what its node did as it began; the file's end: there is none. */
+static off_t find_view(FILE *file, uint64_t view) {
+    char *text = NULL;
+    size_t room = 0;
+    off_t at = 0, before = 0;
+    uint64_t number = 0;
+    bool is_there = false, was_over = false;
+    for (ssize_t bytes; !is_there && (bytes = getline(&text, &room, file)) > 0;) {
+        is_there =
+            sscanf(text, "{\"act\":\"view\",\"number\":%" SCNu64, &number) == 1 && number == view;
+        if (is_there)
+            break;
+        was_over = strncmp(text, over, strlen(over)) == 0;
+        before = at;
+        at += bytes;
+    }
+    free(text);
+    return is_there && was_over ? before : at;
+}
+
+int sl_act_log_cut(const sl_act_log *log, uint64_t view, sl_error *error) {
+    FILE *file = fopen(log->path, "re");
+    if (file == NULL)
+        return 0;
+    const off_t end = find_view(file, view);
+    fclose(file);
+    return truncate(log->path, end) == 0 ? 0 : sl_files_fail(log->path, error);
 }
 
 /* ---- reading ---- */

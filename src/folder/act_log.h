@@ -15,4 +15,8 @@ typedef struct sl_act_log {
 /* The line is written when this returns. */
 int sl_act_log_add(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error);
 
+/* A process goes on from the checkpoint that was written before this view: the view's line, what
+ * was done as it began, and all later lines go. */
+int sl_act_log_cut(const sl_act_log *log, uint64_t view, sl_error *error);
+
 #endif

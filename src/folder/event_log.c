@@ -117,8 +117,10 @@ static void write_one(sl_event_log *log, const sl_log_entry *entry, const sl_act
     char text[SL_ERROR_TEXT_MAX + 128];
     sl_error error;
     pthread_mutex_lock(&log->mutex);
-    const int result = entry != NULL ? append(log, entry, &error)
-                                     : sl_act_log_add(&log->acts, &log->files, act, &error);
+    int result = entry != NULL ? append(log, entry, &error)
+                               : sl_act_log_add(&log->acts, &log->files, act, &error);
+    if (result == 0 && entry != NULL && entry->kind == SL_LOG_RESUME && entry->exchange > 0)
+        result = sl_act_log_cut(&log->acts, entry->exchange, &error);
     const bool tells = result != 0 && !log->told;
     log->told = log->told || tells;
     pthread_mutex_unlock(&log->mutex);

@@ -390,38 +390,43 @@ static int remember_parameters(void *context, const char *text, size_t bytes, sl
     return remember_line(context, l, error);
 }
 
-static int cut_lines(sl_folder *f, sl_lines *lines, const char *path, uint64_t round,
+static int cut_lines(sl_folder *f, sl_lines *lines, const char *path, sl_line_ends ends,
                      int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
                      void *context, sl_error *error) {
-    int result = sl_history_cut(&f->files, path, round, each, context, &lines->size, error);
+    int result = sl_history_cut(&f->files, path, ends, each, context, &lines->size, error);
     lines->begun = access(path, F_OK) == 0;
     return result;
 }
 
-static int cut_all(sl_folder *f, int64_t rank, uint64_t round, history *h, sl_error *error) {
+static int cut_all(sl_folder *f, int64_t rank, const uint64_t *rounds, history *h,
+                   sl_error *error) {
     char path[SL_PATH_MAX + NAME_MAX_BYTES], name[NAME_MAX_BYTES];
     const uint32_t first = rank < 0 ? 0 : (uint32_t)rank, end = rank < 0 ? f->nodes : first + 1;
+    const sl_line_ends all = {rounds, rank < 0 ? f->nodes : 1};
+    uint64_t first_of_all = UINT64_MAX;
     int result = 0;
+    for (uint32_t i = 0; i < all.count; i++)
+        first_of_all = rounds[i] < first_of_all ? rounds[i] : first_of_all;
     for (uint32_t i = first; i < end && result == 0; i++) {
         metrics_name(f, i, name);
         path_of(f, name, path);
         h->evaluated = rank >= 0;
-        result =
-            cut_lines(f, &f->metrics[metrics_index(f, i)], path, round, look_at_line, h, error);
+        result = cut_lines(f, &f->metrics[metrics_index(f, i)], path, all, look_at_line, h, error);
         if (metrics_index(f, i) != i)
             break; /* one file for all */
     }
     path_of(f, "consensus.jsonl", path);
     h->evaluated = true;
     if (result == 0 && rank < 0)
-        result = cut_lines(f, &f->consensus, path, round, look_at_line, h, error);
+        result = cut_lines(f, &f->consensus, path, (sl_line_ends){&first_of_all, 1}, look_at_line,
+                           h, error);
     parameters_path(f, first, path);
     return result != 0 ? result
-                       : cut_lines(f, &f->parameters, path, round, remember_parameters, f, error);
+                       : cut_lines(f, &f->parameters, path, all, remember_parameters, f, error);
 }
 
 int sl_folder_resume(sl_folder **out, const char *path, const sl_experiment *experiment,
-                     int64_t rank, uint64_t round, double *seconds, sl_error *error) {
+                     int64_t rank, const uint64_t *rounds, double *seconds, sl_error *error) {
     char summary[SL_PATH_MAX + NAME_MAX_BYTES];
     sl_folder *f;
     int result = make(&f, path, experiment, rank < 0, error);
@@ -433,7 +438,7 @@ int sl_folder_resume(sl_folder **out, const char *path, const sl_experiment *exp
                             : write_text(f, "config.json", config, "\n", error);
     free(config);
     if (result == 0)
-        result = cut_all(f, rank, round, &h, error);
+        result = cut_all(f, rank, rounds, &h, error);
     path_of(f, "summary.json", summary);
     if (result == 0 && unlink(summary) != 0 && errno != ENOENT)
         result = sl_files_fail(summary, error);

@@ -21,13 +21,15 @@ typedef struct survey {
     bool scattered; /* a line after that stays */
 } survey;
 
-static bool stays(const char *line, ssize_t length, uint64_t round) {
+static bool stays(const char *line, ssize_t length, sl_line_ends ends) {
     uint64_t of;
-    return line[length - 1] == '\n' && sscanf(line, "{\"round\":%" SCNu64, &of) == 1 && of < round;
+    uint32_t node = 0;
+    const int found = sscanf(line, "{\"round\":%" SCNu64 ",\"node\":%" SCNu32, &of, &node);
+    return line[length - 1] == '\n' && found > 0 && of < ends.rounds[node < ends.count ? node : 0];
 }
 
 /* Looks at all lines; copies those that stay to `copy`, if there is one. */
-static int walk(survey *out, FILE *file, uint64_t round, sl_whole *copy,
+static int walk(survey *out, FILE *file, sl_line_ends ends, sl_whole *copy,
                 int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
                 void *context, sl_error *error) {
     survey s = {.first = -1};
@@ -36,7 +38,7 @@ static int walk(survey *out, FILE *file, uint64_t round, sl_whole *copy,
     off_t at = 0;
     int result = 0;
     for (ssize_t length; result == 0 && (length = getline(&line, &room, file)) > 0; at += length) {
-        if (!stays(line, length, round)) {
+        if (!stays(line, length, ends)) {
             s.first = s.first < 0 ? at : s.first;
             continue;
         }
@@ -52,14 +54,14 @@ static int walk(survey *out, FILE *file, uint64_t round, sl_whole *copy,
     return result;
 }
 
-static int copy_lines(sl_files *files, FILE *file, const char *path, uint64_t round,
+static int copy_lines(sl_files *files, FILE *file, const char *path, sl_line_ends ends,
                       sl_error *error) {
     sl_whole copy;
     survey ignored;
     rewind(file);
     int result = sl_whole_open(&copy, files, path, error);
     if (result == 0)
-        result = walk(&ignored, file, round, &copy, NULL, NULL, error);
+        result = walk(&ignored, file, ends, &copy, NULL, NULL, error);
     return result != 0 ? result : sl_whole_commit(&copy, SL_SYNC_CONTENT, error);
 }
 
@@ -79,7 +81,7 @@ static int open_lines(FILE **out, const char *path, sl_error *error) {
     return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
 }
 
-int sl_history_cut(sl_files *files, const char *path, uint64_t round,
+int sl_history_cut(sl_files *files, const char *path, sl_line_ends ends,
                    int (*each)(void *context, const char *line, size_t bytes, sl_error *error),
                    void *context, off_t *bytes, sl_error *error) {
     FILE *file;
@@ -88,9 +90,9 @@ int sl_history_cut(sl_files *files, const char *path, uint64_t round,
     int result = open_lines(&file, path, error);
     if (file == NULL)
         return result;
-    result = walk(&s, file, round, NULL, each, context, error);
+    result = walk(&s, file, ends, NULL, each, context, error);
     if (result == 0 && s.scattered)
-        result = copy_lines(files, file, path, round, error);
+        result = copy_lines(files, file, path, ends, error);
     else if (result == 0 && s.first >= 0 && truncate(path, s.first) != 0)
         result = sl_files_fail(path, error);
     fclose(file);
@@ -106,7 +108,8 @@ int sl_history_read(const char *path,
     int result = open_lines(&file, path, error);
     if (file == NULL)
         return result;
-    result = walk(&ignored, file, UINT64_MAX, NULL, each, context, error);
+    result = walk(&ignored, file, (sl_line_ends){&(uint64_t){UINT64_MAX}, 1}, NULL, each, context,
+                  error);
     fclose(file);
     return result;
 }

@@ -238,6 +238,9 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     case SL_MEMBERSHIP_JOIN:
         on_join(m, event->peer);
         break;
+    case SL_MEMBERSHIP_CUT:
+        sl_membership_cut(m);
+        break;
     }
     if (are_most_aside(m))
         sl_membership_give(m, SL_ORDER_DIVERGED);

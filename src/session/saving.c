@@ -44,7 +44,7 @@ static int find_owner(const sl_session *s, sl_checkpoint_owner *out, sl_error *e
 void sl_session_write(sl_session *s) {
     sl_piece pieces[PIECES];
     const sl_image_extras extras = extras_of(s, pieces);
-    sl_image_take(&s->shared.image, s->driver.node, s->rank, &extras);
+    sl_image_take(&s->shared.image, &(sl_machine){.rounds = s->driver.node}, s->rank, &extras);
     sl_image_seal(&s->shared.image);
 }
 
@@ -225,14 +225,14 @@ static int load_node(sl_session *s, const sl_image_reader *r, sl_error *error) {
         return sl_fail(error, SL_ENOMEM, "load: out of memory for %zu parameters",
                        s->layout.dimension);
     const sl_image_extras extras = extras_of(s, pieces);
-    return sl_image_reader_load(r, s->layout.dimension, s->driver.node, false, s->memory.vec,
-                                &extras, error);
+    return sl_image_reader_load(r, s->layout.dimension, &(sl_machine){.rounds = s->driver.node},
+                                false, s->memory.vec, &extras, error);
 }
 
 int sl_session_open_node(sl_session *s, sl_node *node, sl_error *error) {
     sl_image_reader r;
     s->driver.node = node;
-    s->driver.vectors = sl_image_vectors(node);
+    s->driver.vectors = sl_image_vectors(&(sl_machine){.rounds = node});
     if (s->caller.beginning.state == NULL)
         return 0;
     int result = open_reader(&r, s->caller.beginning.state, s->caller.beginning.bytes, error);

@@ -91,8 +91,8 @@ static void save(simulator *s, uint32_t rank) {
     sl_record_pieces(&p->record, pieces);
     sl_checkpoint_view_pieces(&view, pieces + SL_RECORD_PIECES);
     const size_t count = SL_RECORD_PIECES + (view.number > 0 ? SL_VIEW_PIECES : 0);
-    sl_saver_take(s->saver, p->node, rank, &(sl_image_extras){pieces, count},
-                  INFINITY); /* nobody waits for this process */
+    sl_saver_take(s->saver, &(sl_machine){.rounds = p->node}, sl_node_round(p->node), rank,
+                  &(sl_image_extras){pieces, count}, INFINITY); /* nobody waits for this process */
 }
 
 /* ---- messages ---- */

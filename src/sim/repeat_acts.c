@@ -96,20 +96,24 @@ static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_e
 
 /* ---- views ---- */
 
-/* The next of its log of events; NULL: there is none. */
+/* Of its log of events the last one of that number: a run that went on has begun it again. NULL:
+ * there is none. */
 static const sl_log_entry *next_view(const repeated *r, uint32_t rank) {
     const sl_history *h = &r->s->checkpoints->history[rank];
-    size_t *at = &r->s->peers[rank].repeated;
-    while (*at < h->count && h->entries[*at].kind != SL_LOG_VIEW)
-        ++*at;
-    return *at < h->count ? &h->entries[*at] : NULL;
+    const sl_log_entry *found = NULL;
+    size_t at = r->done[rank];
+    while (at < h->act_count && h->acts[at].kind != SL_ACT_VIEW)
+        at++;
+    for (size_t i = 0; i < h->count && at < h->act_count; i++)
+        if (h->entries[i].kind == SL_LOG_VIEW && h->entries[i].exchange == h->acts[at].number)
+            found = &h->entries[i];
+    return found;
 }
 
 static int find_view(repeated *r, uint32_t rank, const sl_scene_view **out, sl_error *error) {
     const sl_log_entry *view = next_view(r, rank);
     if (view == NULL)
         return sl_repeated_fail_at(r, rank, "its log of events has no such view", error);
-    r->s->peers[rank].repeated++;
     return sl_scene_repeat(&r->s->scene, view, out, error);
 }
 
@@ -122,15 +126,11 @@ static bool has_begun(const repeated *r, uint32_t rank) {
 /* What was cut holds as far as it was done again. */
 static int do_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     simulator *s = r->s;
-    const sl_act *act = sl_repeated_next_act(r, rank);
     const sl_task *t = s->task;
     const sl_scene_view *v;
     uint32_t place = 0;
     int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
     *any = true;
-    if (result == 0 && act->kind == SL_ACT_ANSWER)
-        result = sl_repeated_deliver(
-            r, rank, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = act->peer}, error);
     if (result == 0)
         result = find_view(r, rank, &v, error);
     if (result != 0)
@@ -165,15 +165,28 @@ static int ask_again(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
     return result;
 }
 
-/* An asker drives its average, unless it was killed. One that was cut is over with the view. */
+/* What it has averaged holds. */
+static int end_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    const uint32_t asker = act->peer;
+    const int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
+    *any = true;
+    return result == 0 ? sl_repeated_deliver(
+                             r, rank, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = asker}, error)
+                       : result;
+}
+
+/* An asker drives its average, unless it was killed. One that was cut is the last thing under its
+ * view. */
 static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     const sl_history *h = &r->s->checkpoints->history[rank];
     const size_t after = r->done[rank] + 1;
-    const bool turns = after < h->act_count && h->acts[after].kind == SL_ACT_VIEW;
+    const bool is_last = after == h->act_count || h->acts[after].kind == SL_ACT_VIEW;
     const int result = ask_again(r, rank, act, any, error);
-    if (result != 0 || r->done[rank] >= after || !turns)
+    if (result != 0 || r->done[rank] >= after || !is_last)
         return result;
-    return sl_async_served(r->s->peers[rank].async) == act->to ? do_view(r, rank, any, error) : 0;
+    return sl_async_served(r->s->peers[rank].async) == act->to
+               ? end_answer(r, rank, act, any, error)
+               : 0;
 }
 
 /* ---- other patterns ---- */

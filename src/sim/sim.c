@@ -92,7 +92,8 @@ static int open_saver(simulator *s, sl_error *error) {
                                         .written = on_written,
                                         .context = s};
     return s->experiment->checkpoint.every > 0 || sl_sim_end_after(s) > 0
-               ? sl_saver_open(&s->saver, &settings, largest_node(s), error)
+               ? sl_saver_open(&s->saver, &settings, &(sl_machine){.rounds = largest_node(s)},
+                               error)
                : 0;
 }
 
@@ -111,7 +112,7 @@ static int load_nodes(simulator *s, sl_error *error) {
             continue;
         sl_record_pieces(&p->record, totals);
         result = sl_cut_load(s->checkpoints->folder, (sl_checkpoint_file){s->resumed, i}, &s->owner,
-                             p->node, view.number > 0, s->vec,
+                             &(sl_machine){.rounds = p->node}, view.number > 0, s->vec,
                              &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
     }
     return result;

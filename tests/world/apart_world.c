@@ -4,7 +4,8 @@
  *   apart_world [-v] SEED [COUNT]    at most QUICK seeds with STARLING_QUICK in the environment
  *
  * Agents are killed, asked to leave, and stopped for a while, several of one seed at once;
- * connections break. One is slow in each third seed. Held of each seed:
+ * connections break. One is slow in each third seed. In each fifth all are killed, or lose their
+ * power, and the members of the newest whole checkpoint go on from it. Held of each seed:
  *   - whoever was not struck ends well, after all its rounds, with finite numbers;
  *   - who was asked to leave has left, or has come to its end before;
  *   - who was stopped has ended as well, or says that the others have gone on;
@@ -18,6 +19,7 @@
 
 #include "disk.h"
 #include "expected.h"
+#include "going_on.h"
 #include "peers.h"
 #include "seeds.h"
 #include "wire/checksum.h"
@@ -31,6 +33,10 @@ static uint32_t strike_count, slow;
 static sl_history histories[NODES_MAX];
 static uint64_t sums[NODES_MAX][MOST_ROUNDS + 1]; /* of models; 0: nobody has told of it */
 static bool any_returned, any_gave_up;            /* the final average */
+
+static bool goes_on(void) {
+    return s.seed % 5 == 2;
+}
 
 /* ---- what a seed is ---- */
 
@@ -70,11 +76,12 @@ static void draw_experiment(void) {
              " {\"learning_rate\": 0.05}, \"transport\": {\"chunk_bytes\": 4096,"
              " \"window_chunks\": %u, \"connect_timeout_s\": 5, \"round_timeout_s\": 60},"
              " \"membership\": {\"grace_s\": %.3f, \"minority_s\": 30}, \"final_average\": %s,"
-             " \"security\": {%s}}",
+             " \"security\": {%s}%s}",
              (unsigned long long)s.rounds, world_below(1000000), s.nodes, families[world_below(4)],
              algorithms[which], 2 + world_below(4), 0.6 + world_uniform(),
              s.seed % 8 == 5 ? "true" : "false",
-             s.seed % 22 == 17 ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"");
+             s.seed % 22 == 17 ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"",
+             goes_on() ? ", \"checkpoint\": {\"every\": 4, \"keep\": 4}" : "");
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
     network.jitter_s = world_chance(0.5) ? 5e-3 * world_uniform() : 0;
     network.slow_wake_s = 1e-6;
@@ -83,7 +90,7 @@ static void draw_experiment(void) {
 /* Somebody is never struck. */
 static void draw_strikes(void) {
     static const strike_kind drawn[] = {STRIKE_KILL, STRIKE_LEAVE, STRIKE_CUT, STRIKE_STOP};
-    const uint32_t spared = world_below(s.nodes), kinds = s.seed % 4 == 1 ? 4 : 3;
+    const uint32_t spared = world_below(s.nodes), kinds = s.seed % 4 == 1 && !goes_on() ? 4 : 3;
     strike_count = world_below(STRIKES_MAX + 1);
     for (strike *k = strikes; k < strikes + strike_count; k++) {
         *k = (strike){.kind = drawn[world_below(kinds)],
@@ -163,8 +170,27 @@ static void on_act(void *context, const sl_act *act) {
     seeds_count("acts", 1);
 }
 
+/* It goes on from what it had when that view began: the rest comes again. */
+static void forget_after(const peer *p, const sl_log_entry *resume) {
+    sl_history *h = &histories[p->rank];
+    size_t kept = 0;
+    while (kept < h->act_count &&
+           !(h->acts[kept].kind == SL_ACT_VIEW && h->acts[kept].number == resume->exchange))
+        kept++;
+    if (kept < h->act_count && kept > 0 && h->acts[kept - 1].kind == SL_ACT_COMBINE &&
+        h->acts[kept - 1].number == 0)
+        kept--;
+    for (size_t i = kept; i < h->act_count; i++)
+        world_free((void *)h->acts[i].versions);
+    h->act_count = kept;
+    for (uint64_t round = resume->round + 1; round <= MOST_ROUNDS; round++)
+        sums[p->rank][round] = 0;
+}
+
 static void on_log(void *context, const sl_log_entry *entry) {
     sl_history *h = &histories[((peer *)context)->rank];
+    if (entry->kind == SL_LOG_RESUME)
+        forget_after(context, entry);
     if (entry->kind != SL_LOG_CUT && entry->kind != SL_LOG_VIEW)
         return;
     seeds_count("views", entry->kind == SL_LOG_VIEW);
@@ -192,9 +218,39 @@ static void forget_histories(void) {
     }
 }
 
+/* The cut is there, or all begin again. */
+static void kill_all(void *ignored, uint64_t loses_power) {
+    (void)ignored;
+    for (uint32_t i = 0; i < s.nodes; i++)
+        if (peer_is_up(&peers[i]))
+            peer_kill(&peers[i], loses_power != 0);
+    if (loses_power != 0)
+        disk_lose_power();
+    const going_on cut = going_on_find();
+    const bool agree = strike_count == 0; /* all cuts are of all */
+    if (cut.round == 0) {
+        forget_histories();
+        memset(sums, 0, sizeof sums);
+    }
+    for (peer *p = peers; p < peers + s.nodes; p++) {
+        const bool is_member = cut.round == 0 || sl_checkpoint_view_has(&cut.view, p->rank);
+        if (cut.round == 0)
+            going_on_lose(p->rank);
+        if (!is_member)
+            continue;
+        const bool struck = p->struck;
+        *p = (peer){.rank = p->rank,
+                    .struck = struck,
+                    .checkpoints = peer_checkpoints(cut.round > 0, agree ? 0 : cut.round)};
+        world_at(world_now() + 0.02 + 0.02 * world_uniform(), peer_start, p, 0);
+    }
+    seeds_count("runs gone on with", cut.round > 0);
+}
+
 static void *be_agent(void *of) {
     peer *p = of;
     const sl_agent_settings settings = {.rank = p->rank,
+                                        .checkpoints = goes_on() ? &p->checkpoints : NULL,
                                         .credentials = s.seed % 22 == 17 ? expected_key() : NULL,
                                         .observer = {.context = p,
                                                      .record = on_record,
@@ -282,6 +338,9 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     peers_open(s.nodes, be_agent);
     for (uint32_t i = 0; i < s.nodes; i++)
         world_at(first_s + 0.02 * world_uniform(), peer_start, &peers[i], 0);
+    if (goes_on())
+        world_at(first_s + 0.1 + s.rounds * s.gradient_s * world_uniform(), kill_all, NULL,
+                 world_below(2));
     world_run(first_s + most_s, peers_are_over);
     for (uint32_t i = 0; i < s.nodes; i++)
         judge(&peers[i], verbose);

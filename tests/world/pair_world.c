@@ -263,13 +263,16 @@ static void begin_view(void) {
         verdicts[i] = verdict_of(i);
     for (uint32_t i = 0; i < count; i++) {
         node *n = &nodes[i];
-        uint32_t end;
+        const sl_averager *p = &n->averager;
         n->resting = false;
-        if (n->lives && sl_averager_go_on(&n->averager, verdicts[i], &end))
-            for (uint32_t p = verdicts[i]; p < end; p++) {
-                n->x[p] = n->before[p];
-                seeds_count("parts undone", 1);
-            }
+        if (!n->lives)
+            continue;
+        for (uint32_t k = verdicts[i]; p->is_cut && p->account.served && k < p->account.parts;
+             k++) {
+            n->x[k] = n->before[k];
+            seeds_count("parts undone", 1);
+        }
+        sl_averager_go_on(&n->averager);
     }
     see();
     view++;

@@ -105,7 +105,7 @@ static int open_files(peer *p, sl_error *error) {
     double seconds = 0;
     const uint64_t last = c->resume ? c->round : p->o->join ? UINT64_MAX : 0;
     int result = c->resume || p->again
-                     ? sl_folder_resume(&p->folder, p->path, e, p->rank, last, &seconds, error)
+                     ? sl_folder_resume(&p->folder, p->path, e, p->rank, &last, &seconds, error)
                      : sl_folder_open(&p->folder, p->path, e, false, error);
     if (result == 0)
         result = sl_folder_layout(p->folder, tensors, tensor_count, error);

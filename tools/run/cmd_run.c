@@ -52,15 +52,19 @@ static const driver with_agents = {"run", "agents", "", check_agents, run_agents
 static const driver simulated = {"sim", "nodes", ", simulated", check_simulation, simulate};
 
 static void print_begin(const driver *d, const options *o, const trial *t, const char *path,
-                        uint64_t from) {
+                        const collector *c) {
     char text[SL_NAME_MAX + 256];
     snprintf(text, sizeof text, "%s on %u %s, %s", t->experiment->name,
              sl_topology_nodes(t->experiment->topology), d->peers, sl_learner_describe(t->learner));
     print_wrapped("", text, output_width(o->wide));
     say_weights(t->experiment);
     tell_line("%llu rounds%s; run folder %s", (unsigned long long)t->task.rounds, d->manner, path);
-    if (from > 0)
-        printf("goes on from the checkpoint of round %llu\n", (unsigned long long)from);
+    if (c->checkpoints->resume && c->from_last != c->checkpoints->round) /* at own times */
+        printf("goes on from checkpoint %llu, of rounds %llu to %llu\n",
+               (unsigned long long)c->checkpoints->round, (unsigned long long)c->from_first,
+               (unsigned long long)c->from_last);
+    else if (c->checkpoints->resume)
+        printf("goes on from the checkpoint of round %llu\n", (unsigned long long)c->from_last);
     uint32_t evaluated = sl_record_evaluated(&t->experiment->record, t->nodes);
     if (evaluated < t->nodes)
         printf("evaluates the models of %u of %u nodes (record.evaluate)\n", evaluated, t->nodes);
@@ -88,7 +92,7 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
         complain("%s", error.text);
         return TOOL_USAGE;
     }
-    print_begin(d, o, t, path, checkpoints->resume ? checkpoints->round : 0);
+    print_begin(d, o, t, path, &c);
     int result = d->run(&c, path, &summary, &error);
     c.saved = result == SL_ESAVED;
     if (result != 0)

@@ -11,13 +11,34 @@
 
 #include "run/forecast.h"
 
+/* By node; UINT64_MAX: it is in no checkpoint. */
+static int find_rounds(uint64_t *rounds, const trial *t, const sl_checkpoints *c, sl_error *error) {
+    sl_checkpoint_view view;
+    const bool apart = sl_experiment_is_asynchronous(t->experiment);
+    int result = apart ? sl_checkpoint_view_at(&view, c->folder, c->round, error) : 0;
+    for (uint32_t i = 0; i < t->nodes && result == 0; i++) {
+        rounds[i] = apart ? UINT64_MAX : c->round;
+        if (apart && sl_checkpoint_view_has(&view, i))
+            result = sl_checkpoint_begins(&rounds[i], c->folder, (sl_checkpoint_file){c->round, i},
+                                          error);
+    }
+    return result;
+}
+
 static int open_folder(collector *c, const char *path, sl_error *error) {
     const sl_experiment *e = c->trial->experiment;
     double seconds = 0;
-    const int result =
-        c->checkpoints->resume
-            ? sl_folder_resume(&c->folder, path, e, -1, c->checkpoints->round, &seconds, error)
-            : sl_folder_open(&c->folder, path, e, true, error);
+    c->from_first = UINT64_MAX;
+    if (!c->checkpoints->resume)
+        return sl_folder_open(&c->folder, path, e, true, error);
+    int result = find_rounds(c->from, c->trial, c->checkpoints, error);
+    for (uint32_t i = 0; i < c->trial->nodes && result == 0; i++) {
+        const uint64_t from = c->from[i];
+        c->from_first = from < c->from_first ? from : c->from_first;
+        c->from_last = from != UINT64_MAX && from > c->from_last ? from : c->from_last;
+    }
+    if (result == 0)
+        result = sl_folder_resume(&c->folder, path, e, -1, c->from, &seconds, error);
     c->began -= seconds;
     return result;
 }
@@ -37,12 +58,13 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
     c.present = calloc(nodes, sizeof *c.present);
     c.members = calloc(nodes, sizeof *c.members);
     c.since = calloc(nodes, sizeof *c.since);
+    c.from = calloc(nodes, sizeof *c.from);
     c.mean = calloc(dimension, sizeof *c.mean);
     int result = 0;
     for (; c.members != NULL && c.member_count < nodes; c.member_count++)
         c.members[c.member_count] = c.member_count;
     if (c.records == NULL || c.waiting == NULL || c.models == NULL || c.present == NULL ||
-        c.members == NULL || c.since == NULL || c.mean == NULL)
+        c.members == NULL || c.since == NULL || c.from == NULL || c.mean == NULL)
         result = sl_fail(error, SL_ENOMEM,
                          "out of memory for the records of %u nodes and a model of %zu parameters",
                          nodes, dimension);
@@ -95,6 +117,7 @@ void collector_close(collector *c) {
     free(c->present);
     free(c->members);
     free(c->since);
+    free(c->from);
     free(c->losses);
     free(c->mean);
     c->records = NULL;
@@ -223,7 +246,7 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
         return result;
     c->models[rank] = x;
     const uint64_t round = record->round.round;
-    if (round < c->round) /* which was complete without it */
+    if (round < c->round || round < c->from_last) /* which is complete without it, or never */
         return 0;
     if (c->incomplete || (c->absent > 0 && !is_member(c, rank) && is_apart(c, rank, round)))
         return 0;

@@ -24,7 +24,9 @@ typedef struct collector {
                         member, or away */
     uint32_t comers; /* those, whose records are not waited for yet */
     uint64_t round;  /* that is recorded, or was last */
-    sl_loss *losses; /* (loss_count) */
+    uint64_t *from;  /* (nodes) the first that each tells of; 1, or where it has gone on from */
+    uint64_t from_first, from_last; /* of these; before the last one no round is complete */
+    sl_loss *losses;                /* (loss_count) */
     uint32_t loss_count;
     bool incomplete;       /* a node is gone: no round will be complete */
     const float **models;  /* (nodes) models (d) as they came with the records; borrowed */

@@ -140,7 +140,9 @@ static void leave_out_others(const reader *r) {
 static void choose(const reader *logs, uint32_t nodes, const sl_checkpoint_view *founders,
                    uint64_t from) {
     for (uint32_t i = 0; i < nodes; i++)
-        if (sl_checkpoint_view_has(founders, i))
+        if (logs[i].of->act_count > 0) /* they say which view comes next */
+            memset(logs[i].taken, true, logs[i].of->count * sizeof *logs[i].taken);
+        else if (sl_checkpoint_view_has(founders, i))
             take_founder(&logs[i], from);
     bool any = true;
     while (any) {

@@ -34,6 +34,7 @@ typedef struct reader {
     bool resumes;           /* the line before is a start that does not begin at round 1 */
     uint32_t nodes,         /* that the run began with */
         ranks_max;          /* those that may have joined, too */
+    bool apart; /* nodes at their own times: the run is one stretch, whatever it went on from */
     uint64_t run_id, breaks, cuts, views;
 } reader;
 
@@ -84,7 +85,7 @@ static int take_start(reader *r, uint64_t line, const sl_log_entry *e, sl_error 
                .log = r->rank};
     memcpy(b.kernels, e->kernels, sizeof b.kernels);
     memcpy(b.blas, e->blas, sizeof b.blas);
-    return e->round > 0 ? add_begin(r->into, &b, error) : 0;
+    return e->round == 0 || (r->apart && r->into->count > 0) ? 0 : add_begin(r->into, &b, error);
 }
 
 static int check_node(const reader *r, const sl_log_entry *e, sl_error *error) {
@@ -112,7 +113,7 @@ static int check_view(reader *r, const sl_log_entry *e, sl_error *error) {
     if (r->rank < 0)
         return sl_fail(error, SL_EFILE,
                        "event: \"view\": a simulation with faults is repeated by its experiment");
-    if (last >= r->ranks_max || e->round <= 1)
+    if (last >= r->ranks_max || (e->round <= 1 && !r->apart))
         return sl_fail(error, SL_EFILE,
                        "members: rank %u is not allowed; there are %u nodes, and the first view "
                        "begins after round 1",
@@ -208,6 +209,8 @@ static int read_log(reader *r, const char *folder, int64_t rank, void (*tell)(co
                     sl_error *error) {
     char path[SL_EVENT_LOG_PATH_MAX], text[SL_EVENT_LOG_PATH_MAX + 128];
     bool torn;
+    sl_act_log_path(path, folder, rank < 0 ? 0 : (uint32_t)rank);
+    r->apart = access(path, F_OK) == 0;
     sl_event_log_path(path, folder, rank);
     r->rank = rank;
     r->into = rank < 0 ? &r->shared : &r->ranks[rank];

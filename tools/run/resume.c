@@ -130,11 +130,14 @@ static int find_cut(resumption *r, const trial *t, const options *o, sl_error *e
     if (result == 0)
         result =
             sl_checkpoint_owner_of(&owner, t->experiment, &t->task, r->checkpoints.run_id, error);
-    if (result == 0)
+    const bool apart = sl_experiment_is_asynchronous(t->experiment);
+    if (result == 0 && apart) /* a file names no round of lines */
+        complete = UINT64_MAX;
+    else if (result == 0)
         result = find_complete(&complete, t, o, resumed, error);
     if (result == 0)
         result = find_round(r, t, o->resume, complete, &owner, error);
-    if (result == 0 && r->checkpoints.round > t->task.rounds)
+    if (result == 0 && !apart && r->checkpoints.round > t->task.rounds)
         result = sl_fail(error, SL_EINVAL,
                          "--resume: the newest checkpoint is of round %" PRIu64
                          ", and the experiment has %" PRIu64 " rounds; give more with --set rounds",
