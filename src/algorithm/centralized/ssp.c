@@ -262,8 +262,7 @@ static const sl_async_rule bounded = {.pattern = SL_PATTERN_COMMITS,
 static const sl_key range_keys[] = {
     {SL_ROW_STALENESS, .help = "gradients that a node may be ahead of the slowest"},
     {SL_OWN_COUNT(staleness_max, 0, 1e6), .is_later = true,
-     .help =
-         "by when the slowest is expected a node may be so many ahead (DSSP), auto = staleness"},
+     .help = "the most of them, by when the slowest is expected (DSSP), auto = staleness"},
     {SL_ROW_ERROR_FEEDBACK},
     SL_KEYS_END,
 };
