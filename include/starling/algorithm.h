@@ -152,29 +152,28 @@ typedef struct sl_algorithm_config {
     size_t warmup_k_count;
     double threshold;           /* cd-sgd: tau */
     double local_learning_rate; /* cd-sgd; 0: the learning rate */
-    double alpha;               /* lead: how fast what is known of others follows; ecq-sgd: of what
-                                   was lost, how much is sent again */
-    double gamma;               /* lead: gamma_c */
-    double beta;                /* momentum of an algorithm's own */
-    double mu;                  /* qgm: what of its momentum buffer stays */
-    double clip;                /* clipped-gossip: tau; NaN: of the neighbours' distances the second
-                                   largest; dgc: length of the gradient, times sqrt(n); 0: any */
-    uint32_t trim;              /* clipped-gossip: values cut off at each end */
-    double trigger;             /* lag-3pc, clag: zeta; choco-sgd: c */
-    double trigger_growth;      /* choco-sgd: p */
-    uint32_t depth;             /* lag-wk, laq: D, steps that are remembered */
-    double xi;                  /* lag-wk, laq */
-    uint64_t clock;             /* laq: silent messages one after the other, at most */
-    uint64_t bits;              /* moniqua, laq: of an element */
-    double theta;               /* moniqua: more than any element of two neighbours is ever apart */
-    bool nesterov;              /* qgm */
-    sl_sketch_config sketch;    /* fetch-sgd */
-    sl_outer outer;             /* diloco, noloco */
-    double slow_rate;           /* slowmo: alpha */
-    sl_base base;               /* slowmo */
-    sl_buffer_rule buffers;     /* local-sgd, slowmo */
-    double clients;             /* fedavg: fraction of the nodes that train between exchanges */
-    sl_rank_sets clients_of;    /* fedavg: or who does, by turns */
+    double alpha;   /* lead: how fast replicas follow; ecq-sgd: how much of a loss is sent again */
+    double gamma;   /* lead: gamma_c */
+    double beta;    /* momentum of an algorithm's own */
+    double mu;      /* qgm: what of its momentum buffer stays */
+    double clip;    /* clipped-gossip: tau; NaN: of the neighbours' distances the second
+                       largest; dgc: length of the gradient, times sqrt(n); 0: any */
+    uint32_t trim;  /* clipped-gossip: values cut off at each end */
+    double trigger; /* lag-3pc, clag: zeta; choco-sgd: c */
+    double trigger_growth;   /* choco-sgd: p */
+    uint32_t depth;          /* lag-wk, laq: D, steps that are remembered */
+    double xi;               /* lag-wk, laq */
+    uint64_t clock;          /* laq: silent messages one after the other, at most */
+    uint64_t bits;           /* moniqua, laq: of an element */
+    double theta;            /* moniqua: more than any element of two neighbours is ever apart */
+    bool nesterov;           /* qgm */
+    sl_sketch_config sketch; /* fetch-sgd */
+    sl_outer outer;          /* diloco, noloco */
+    double slow_rate;        /* slowmo: alpha */
+    sl_base base;            /* slowmo */
+    sl_buffer_rule buffers;  /* local-sgd, slowmo */
+    double clients;          /* fedavg: fraction of the nodes that train between exchanges */
+    sl_rank_sets clients_of; /* fedavg: or who does, by turns */
     sl_client_weights client_weights;
     sl_reals weights_of;          /* fedavg: or a weight of each */
     double elastic;               /* easgd: alpha; 0: 0.9/n */
@@ -189,10 +188,10 @@ typedef struct sl_algorithm_config {
     sl_all_reduce_form all_reduce; /* all-reduce, local-sgd, gossip-pga */
     uint32_t group; /* torus-2d, two-rings: a row's nodes; hierarchical: a group's; 0: about √n */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
-    sl_compressor_config compressor; /* sl_algorithm_plan sets `scaled` and `contractive` */
-    uint32_t backup;                 /* parameter-server: gradients that a round does without */
-    uint64_t staleness;              /* d-psgd: how many rounds old what is combined may be */
-    uint64_t overlap_rounds;         /* sgp: so many rounds after it was sent */
+    sl_compressor_config compressor;   /* sl_algorithm_plan sets `scaled` and `contractive` */
+    uint32_t backup;                   /* parameter-server: gradients that a round does without */
+    uint64_t staleness, staleness_max; /* d-psgd: rounds; ssp: gradients; max AUTO: the same */
+    uint64_t overlap_rounds;           /* sgp: so many rounds after it was sent */
     sl_pairing pairing;
     sl_initiators initiators;
     sl_average_when average;
@@ -375,26 +374,27 @@ typedef enum sl_pattern {
     SL_PATTERN_COMMITS   /* gradients to a server, its model back */
 } sl_pattern;
 
+struct sl_clocks;
 /* How an algorithm runs where nodes do not go in rounds that all share: its one stage has a vector
  * and combines it in place. */
 typedef struct sl_async_rule {
     sl_pattern pattern;
     void (*begin)(sl_state *s, size_t from, size_t count); /* a gradient is about to be taken */
-    /* pairs: does the node ask neighbours, or only answer? Which of `count` does its ask number
-     * `event` (from 1) go to? */
+    /* pairs: does it ask neighbours, or only answer? Whom of `count` does ask `event` (from 1)? */
     bool (*asks)(const sl_algorithm_config *config, const sl_topology *topology, uint32_t rank);
     uint32_t (*partner)(const sl_state *s, uint64_t event, uint32_t count);
-    /* versions: which one exchange t takes of a neighbour whose newest is this. 0: the first model;
-     * of the newest there can be: of nobody. SL_VERSION_NONE: none yet. */
+    /* versions: which one exchange t takes of a neighbour whose newest is this; of the newest there
+     * can be, of nobody. 0: the first model. SL_VERSION_NONE: none yet. */
     uint64_t (*version)(const sl_state *s, uint64_t t, uint64_t newest);
     bool sends_first; /* the first model is version 0 */
-    /* commits, at the server: may this node have the model, and begin its next gradient? clocks
-     * (ranks): commits of each; UINT64_MAX: it takes no part. in_turn: they commit by rank. */
-    bool (*may_begin)(const sl_state *s, const uint64_t *clocks, uint32_t ranks, uint32_t rank);
-    bool in_turn;
-    /* Of `nodes` with gradients left: so many commits, the first ones, are applied together. */
+    /* commits, at the server (algorithm/centralized/served.h): may this node have the model? */
+    bool (*may_begin)(const sl_state *s, const struct sl_clocks *clocks, uint32_t rank);
+    /* A commit has come: how many gradients may its node begin out of bounds? NULL: none. */
+    uint64_t (*extra)(const sl_state *s, const struct sl_clocks *clocks, uint32_t rank);
+    bool in_turn; /* they commit by rank */
+    /* Of `nodes` that have gradients left: so many commits, the first, are applied together. */
     uint32_t (*together)(const sl_algorithm_config *config, uint32_t nodes);
-    /* For what a node waits, and how old what it takes can be: words. */
+    /* Words: for what a node waits, and how old what it takes can be. */
     void (*waits_for)(const sl_algorithm_config *config, char *out, size_t bytes);
 } sl_async_rule;
 #define SL_VERSION_NONE UINT64_MAX

@@ -89,8 +89,8 @@ static inline bool sl_checkpoint_view_has(const sl_checkpoint_view *view, uint32
 SL_API int sl_checkpoint_view_of(sl_checkpoint_view *out, const char *folder,
                                  sl_checkpoint_file file, sl_error *error);
 
-/* The first round that a node tells of which goes on from this file: the file's, or at its own times
- * the one that it was in. SL_EFILE. */
+/* The first round that a node tells of which goes on from this file: the file's, or at its own
+ * times the one that it was in. SL_EFILE. */
 SL_API int sl_checkpoint_begins(uint64_t *round, const char *folder, sl_checkpoint_file file,
                                 sl_error *error);
 

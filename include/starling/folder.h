@@ -46,9 +46,10 @@ SL_API int sl_folder_make(const char *path, sl_error *error);
  * parameters-<rank>.jsonl. */
 SL_API int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
                           bool all_nodes, sl_error *error);
-/* The folder of a run that goes on, by all of its nodes (rank -1) or one agent, each from a round of
- * its own: `rounds` has one for each of them. Lines of these and later ones are taken out of its
- * files, those of all nodes from the first one on; config.json becomes this experiment's. *seconds: what had passed by the last line that stays. */
+/* The folder of a run that goes on, by all of its nodes (rank -1) or one agent, each from a round
+ * of its own: `rounds` has one for each of them. Lines of these and later ones are taken out of its
+ * files, those of all nodes from the first one on; config.json becomes this experiment's. *seconds:
+ * what had passed by the last line that stays. */
 SL_API int sl_folder_resume(sl_folder **out, const char *path, const sl_experiment *experiment,
                             int64_t rank, const uint64_t *rounds, double *seconds, sl_error *error);
 /* *round: the latest from which all nodes of a run can go on without a gap in its lines: those of

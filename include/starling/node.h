@@ -153,6 +153,7 @@ typedef struct sl_event {
     double loss;              /* GRADIENT, FINAL */
     size_t from;              /* FINAL: above 0, and falling */
     const sl_node_view *view; /* VIEW */
+    uint64_t now_ns;          /* of a node at its own times: by any clock that never goes back */
 } sl_event;
 
 typedef struct sl_round {

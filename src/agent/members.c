@@ -180,6 +180,11 @@ void sl_members_hear_early(sl_agent *a) {
 
 /* ---- cuts ---- */
 
+void sl_members_cut(sl_agent *a) {
+    sl_members_alarm(a);
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_CUT});
+}
+
 void sl_cutting_begin(sl_agent *a) {
     if (a->cohort.cutting == SL_CUTTING_NOTHING)
         a->cohort.cutting = SL_CUTTING_WAITS;

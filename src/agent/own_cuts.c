@@ -36,13 +36,10 @@ static bool is_asked(const sl_saving *s) {
 }
 
 /* Where all have come to their last rounds, the run ends first. */
-void sl_own_cut_go_on(sl_agent *a) {
-    if (a->node.own == NULL || !is_asked(&a->saving) || a->phase != PHASE_TRAINING ||
-        a->averaging.stage > SL_AVERAGING_GATHERS || sl_cohort_is_outside(&a->cohort) ||
-        sl_cohort_rests(&a->cohort) || sl_membership_holds(a->cohort.membership))
-        return;
-    sl_members_alarm(a);
-    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_CUT});
+bool sl_own_cut_is_due(const sl_agent *a) {
+    return a->node.own != NULL && is_asked(&a->saving) && a->phase == PHASE_TRAINING &&
+           a->averaging.stage <= SL_AVERAGING_GATHERS && !sl_cohort_is_outside(&a->cohort) &&
+           !sl_cohort_rests(&a->cohort) && !sl_membership_holds(a->cohort.membership);
 }
 
 /* What the file says of the view that begins. */

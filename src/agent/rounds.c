@@ -419,7 +419,9 @@ static void give_back(sl_buffer *buffer) {
 static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     sl_error error;
     double before = sl_clock_seconds();
-    int result = sl_machine_step(&a->node, event, update, &error);
+    sl_event timed = *event;
+    timed.now_ns = (uint64_t)(1e9 * before);
+    int result = sl_machine_step(&a->node, &timed, update, &error);
     a->times.progress_s = sl_clock_seconds();
     spend(a, SL_SPAN_COMBINE, a->times.progress_s, a->times.progress_s - before);
     if (event->type == SL_EVENT_RECEIVED || event->type == SL_EVENT_SENT)

@@ -81,8 +81,8 @@ void sl_saving_log(sl_agent *agent);
 int sl_saving_agree(sl_agent *agent, sl_error *error);
 /* own_cuts.c: nodes at their own times. It has ended this round: a cut may be due. */
 void sl_own_cut_round(sl_agent *agent, uint64_t round);
-/* Where a cut is asked for, all are to rest. */
-void sl_own_cut_go_on(sl_agent *agent);
+/* Are all to rest for one? */
+bool sl_own_cut_is_due(const sl_agent *agent);
 /* The node rests, and this view is to begin. True: the run ends in its place. */
 bool sl_own_cut_view(sl_agent *agent, const sl_view *view);
 

@@ -19,11 +19,13 @@
 enum { SL_SQUEEZE_SENT = 0, SL_SQUEEZE_SERVED = 1, SL_SQUEEZE_FRESH = 1 };
 
 extern const char *const sl_direction_names[];
+#define SL_ROW_ERROR_FEEDBACK                                                                      \
+    SL_OWN(error_feedback),                                                                        \
+        .type = SL_KEY_SWITCH, .fallback = "\"auto\"",                                             \
+        .help = "keep what a message lost and add it to the next; auto = where the compressor is " \
+                "biased"
 #define SL_ROWS_SQUEEZE                                                                            \
-    {SL_OWN(error_feedback), .type = SL_KEY_SWITCH, .fallback = "\"auto\"",                        \
-     .help = "keep what a message lost and add it to the next; auto = where the compressor is "    \
-             "biased"},                                                                            \
-    {                                                                                              \
+    {SL_ROW_ERROR_FEEDBACK}, {                                                                     \
         SL_OWN_CHOICE(directions, sl_direction_names),                                             \
             .fallback = "\"up\"",                                                                  \
             .help = "with a compressor: compress messages to servers (up), or theirs, too (both)"  \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "async/state.h"
+#include "async/owners.h"
 #include "node/route.h"
 #include "vec/finite.h"
 
@@ -84,9 +84,10 @@ static int open_codec(sl_async *n, sl_error *error) {
     return result == 0 && !sl_codec_borrows(n->codec) ? open_encoded(n, error) : result;
 }
 
-/* A server's are all others; without edges, the others' is the server. */
+/* Without edges: a server's are all others; the others' is the server. */
 static bool is_peer(const sl_async *n, uint32_t rank) {
-    const bool serves = n->settings.rank == n->server;
+    const bool serves =
+        n->settings.rank == n->server || n->state.config->server == SL_SERVER_SHARDED;
     return rank != n->settings.rank && sl_async_has(n, rank) && !sl_async_is_broken(n, rank) &&
            (serves || rank == n->server);
 }
@@ -122,7 +123,7 @@ static int open_all(sl_async *n, sl_error *error) {
     if (n->peers == NULL)
         return no_memory(n, error);
     int result = sl_algorithm_check_shapes(n->state.config, &n->state.shapes, error);
-    if (result == 0)
+    if (result == 0 && n->pattern != &sl_async_commits)
         result = open_codec(n, error);
     if (result == 0 && sl_inbox_open(&n->inbox, count, n->settings.inbox_parts, 0) != 0)
         result = no_memory(n, error);
@@ -189,6 +190,7 @@ void sl_async_close(sl_async **node) {
     sl_decoder_close(&n->decoder);
     sl_encoder_close(&n->encoder);
     sl_codec_close(&n->codec);
+    sl_owners_close(n);
     free(n->room);
     free(n->newest);
     free(n->heard);
@@ -197,6 +199,7 @@ void sl_async_close(sl_async **node) {
     free(n->taken);
     free(n->served.clocks);
     free(n->served.numbers);
+    free(n->served.last_ns);
     free(n->row_peers);
     free(n->row_weights);
     free(n->served.waits);
@@ -227,15 +230,15 @@ static int take_gradient(sl_async *n, double loss, sl_error *error) {
     sl_direction_clip(&n->direction, n->state.g);
     if (n->state.sgd.learning_rate != 0)
         sl_direction_take(&n->direction, n->state.g, sl_async_point(n), 0, n->settings.dimension);
-    if (n->pattern->gradient != NULL)
-        n->pattern->gradient(n);
-    return 0;
+    return n->pattern->gradient != NULL ? n->pattern->gradient(n, error) : 0;
 }
 
 static bool is_right(const sl_async *n, const sl_event *e) {
     const sl_message message = {n->settings.seed, e->exchange, e->peer, e->step};
     if (e->silent)
         return e->part == 0 && e->payload.bytes == 0;
+    if (n->pattern->is_right != NULL)
+        return n->pattern->is_right(n, e);
     return e->part < n->parts && sl_decoder_check(n->decoder, &message, e->part, e->payload) == 0;
 }
 
@@ -393,6 +396,7 @@ int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_erro
     *update = (sl_update){0};
     n->inbox.released_count = 0;
     n->act_count = 0;
+    n->now_ns = event->now_ns;
     int result = take(n, event, update, error);
     if (result == 0)
         result = n->pattern->advance(n, event->type == SL_EVENT_TURN, update, error);
@@ -419,8 +423,12 @@ uint32_t sl_async_served(const sl_async *n) {
     return n->averager.averaged;
 }
 
-uint32_t sl_async_come(const sl_async *n) {
-    return n->come;
+uint32_t sl_async_come(const sl_async *n, uint32_t index) {
+    return index < n->owner_count ? n->owners[index].come : 0;
+}
+
+uint32_t sl_async_server(const sl_async *n, uint32_t index) {
+    return index < n->owner_count ? n->owners[index].server : UINT32_MAX;
 }
 
 uint64_t sl_async_asks(const sl_async *n) {
@@ -497,7 +505,7 @@ uint32_t sl_async_peers(const sl_async *n, const uint32_t **peers) {
 }
 
 size_t sl_async_part_bytes_max(const sl_async *n) {
-    return sl_codec_part_bytes_max(n->codec);
+    return n->codec != NULL ? sl_codec_part_bytes_max(n->codec) : n->owner_bytes_max;
 }
 
 enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };

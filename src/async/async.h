@@ -66,8 +66,10 @@ void sl_async_expect(sl_async *node, const sl_act *next);
 
 /* So many parts of the average that it serves are done. */
 uint32_t sl_async_served(const sl_async *node);
-/* Of the server's model, that it waits for: how many parts have come. */
-uint32_t sl_async_come(const sl_async *node);
+/* Server number `index`, by rank; UINT32_MAX: there are not so many. Of its model, that the node
+ * waits for: how many parts have come. */
+uint32_t sl_async_server(const sl_async *node, uint32_t index);
+uint32_t sl_async_come(const sl_async *node, uint32_t index);
 /* The number of the ask that has no answer yet, or not all of it; 0: there is none. */
 uint64_t sl_async_asks(const sl_async *node);
 

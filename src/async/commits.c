@@ -3,64 +3,39 @@
  * A node commits a gradient, and its round is over when the model comes that its next one is taken
  * at. The server is one of the nodes, and does without messages to itself. It applies a commit part
  * by part as it comes; where nodes commit in turn it keeps those that are early. Whom the rule lets
- * go on gets the model in TURN, by rank.
+ * go on gets the model in TURN, by rank. Sharded, each node is the server of its part of the
+ * vector, for which it counts commits by itself.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "algorithm/centralized/served.h"
-#include "async/state.h"
+#include "async/batches.h"
+#include "async/owners.h"
+#include "async/serving.h"
 #include "starling/steps.h"
 
-enum { COMMIT, ANSWER }; /* steps */
-static const uint64_t TAKES_NO_PART = UINT64_MAX;
 static const double WANTS_MODEL = 1, IS_DONE = 2; /* scalar of a silent commit */
 
 static bool serves(const sl_async *n) {
-    return n->served.clocks != NULL && n->server == n->settings.rank;
-}
-
-static bool in_turn(const sl_async *n) {
-    return n->algorithm->async->in_turn;
-}
-
-static bool together(const sl_async *n) {
-    return n->algorithm->async->together != NULL;
-}
-
-/* Is a commit kept until it is whole, and longer? */
-static bool keeps(const sl_async *n) {
-    return in_turn(n) || together(n);
-}
-
-static int open_service(sl_async *n, sl_error *error) {
-    sl_service *service = &n->served;
-    service->clocks = calloc(n->ranks, sizeof *service->clocks);
-    service->numbers = calloc(n->ranks, sizeof *service->numbers);
-    service->waits = calloc(n->ranks, sizeof *service->waits);
-    service->answers = calloc(n->ranks, sizeof *service->answers);
-    service->batch.early = calloc(n->ranks, sizeof *service->batch.early);
-    service->batch.chosen = calloc(n->ranks, sizeof *service->batch.chosen);
-    if (n->state.extra[SL_SERVED] == NULL)
-        n->state.extra[SL_SERVED] = n->settings.vec->allocate(n->settings.dimension);
-    return service->clocks != NULL && service->numbers != NULL && service->waits != NULL &&
-                   service->answers != NULL && service->batch.early != NULL &&
-                   service->batch.chosen != NULL && n->state.extra[SL_SERVED] != NULL
-               ? 0
-               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for the model that it serves",
-                         n->settings.rank);
+    return n->served.clocks != NULL && n->own != NULL;
 }
 
 /* Where commits are kept, there is room for one of each. */
 static int open(sl_async *n, sl_error *error) {
-    int result = 0;
-    n->out.sent = n->parts;
-    if (n->server != n->settings.rank)
-        return 0;
+    const bool walks = n->state.config->local_steps > 1;
+    int result = sl_owners_open(n, error);
+    if (walks && n->state.extra[SL_PULLED] == NULL)
+        n->state.extra[SL_PULLED] = n->settings.vec->allocate(n->settings.dimension);
+    if (result == 0 && walks && n->state.extra[SL_PULLED] == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for commits", n->settings.rank);
+    if (result != 0 || n->own == NULL)
+        return result;
     if (n->served.clocks == NULL)
-        result = open_service(n, error);
-    return result == 0 && keeps(n) && n->settings.inbox_parts > 0 ? sl_async_open_kept(n, 1, error)
-                                                                  : result;
+        result = sl_serving_open(n, error);
+    return result == 0 && sl_serving_keeps(n) && n->settings.inbox_parts > 0
+               ? sl_async_open_kept(n, n->own->parts, n->own->codec, error)
+               : result;
 }
 
 /* All pull the first model. */
@@ -74,68 +49,12 @@ static void start(sl_async *n) {
 
 /* ---- the server ---- */
 
-static void note(sl_async *n, sl_act_kind kind, uint32_t peer, uint64_t number, uint32_t from,
-                 uint32_t to) {
-    sl_async_note(n,
-                  &(sl_act){.kind = kind, .peer = peer, .number = number, .from = from, .to = to});
-}
-
-static int commit_part(sl_async *n, uint32_t rank, const sl_arrival *a, sl_error *error) {
-    const sl_sgd sgd = sl_optimizer_at(n->settings.optimizer, a->exchange, n->settings.rounds);
-    const float rate = n->state.config->local_steps > 1 ? 1 : sgd.learning_rate;
-    const uint32_t nodes = n->state.nodes,
-                   of = together(n) ? n->algorithm->async->together(n->state.config, nodes) : nodes;
-    n->room[0] = sl_async_part_of(n, rank, a, -rate / (float)of);
-    const int result = sl_async_combine(n, 1, 1, a->part, error);
-    if (a->part + 1 == n->parts) {
-        n->served.clocks[rank]++;
-        n->served.numbers[rank] = a->exchange;
-        n->served.waits[rank] = true;
-    }
-    return result;
-}
-
-static int commit_own(sl_async *n, sl_error *error) {
-    int result = 0;
-    for (uint32_t part = 0; part < n->parts && result == 0; part++) {
-        const sl_arrival a = {.exchange = n->out.number,
-                              .part = part,
-                              .payload =
-                                  sl_async_encode(n, n->state.g, n->out.number, COMMIT, part)};
-        result = commit_part(n, n->settings.rank, &a, error);
-    }
-    n->out.open = false;
-    note(n, SL_ACT_COMMIT, n->settings.rank, n->out.number, 0, n->parts);
-    return result;
-}
-
-/* Is all of this node's commit here, which its turn has not come for? */
-static bool is_kept(const sl_async *n, uint32_t rank) {
-    return rank == n->settings.rank ? n->out.open
-                                    : n->inbox.queues[sl_async_slot(n, rank)].count == n->parts;
-}
-
-static int commit_kept(sl_async *n, uint32_t rank, sl_error *error) {
-    int result = 0;
-    if (rank == n->settings.rank)
-        return commit_own(n, error);
-    sl_queue *queue = &n->inbox.queues[sl_async_slot(n, rank)];
-    for (uint32_t part = 0; part < n->parts && result == 0; part++) {
-        const sl_arrival *a = sl_queue_first(queue);
-        result = commit_part(n, rank, a, error);
-        sl_inbox_release(&n->inbox, a->token);
-        sl_queue_drop_first(queue);
-    }
-    note(n, SL_ACT_COMMIT, rank, n->served.numbers[rank], 0, n->parts);
-    return result;
-}
-
 static void next_turn(sl_async *n) {
     sl_service *service = &n->served;
     uint32_t tries = 0;
     do
         service->turn = (service->turn + 1) % n->ranks;
-    while (service->clocks[service->turn] == TAKES_NO_PART && ++tries < n->ranks);
+    while (service->clocks[service->turn] == SL_TAKES_NO_PART && ++tries < n->ranks);
 }
 
 /* A view has begun, and the node has no gradient under way that it will commit. */
@@ -143,58 +62,97 @@ static void hear_standing(sl_async *n, uint32_t rank, bool is_done) {
     n->served.waits[rank] = !is_done;
     if (!is_done)
         return;
-    n->served.clocks[rank] = TAKES_NO_PART;
+    n->served.clocks[rank] = SL_TAKES_NO_PART;
     if (n->served.turn == rank)
         next_turn(n);
 }
 
+static int fail_commit(const sl_async *n, const sl_event *e, sl_error *error) {
+    return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
+                        "a part of a gradient came that is not the next one");
+}
+
 static int take_commit(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
     const sl_arrival a = {.exchange = e->exchange, .part = e->part, .payload = e->payload};
-    const uint32_t next = keeps(n) ? n->inbox.queues[slot].count : n->served.come[slot];
-    if (serves(n) && e->silent) {
-        hear_standing(n, e->peer, e->scalar == IS_DONE);
+    const uint32_t next = sl_serving_keeps(n) ? n->inbox.queues[slot].count : n->served.come[slot];
+    if (e->silent && n->state.config->server != SL_SERVER_SHARDED && !serves(n))
+        return fail_commit(n, e, error);
+    if (e->silent) {
+        if (serves(n))
+            hear_standing(n, e->peer, e->scalar == IS_DONE);
         sl_inbox_refuse(&n->inbox, e->token);
         return 0;
     }
     if (!serves(n) || e->exchange <= n->served.numbers[e->peer] || e->part != next)
-        return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
-                            "a part of a gradient came that is not the next one");
-    if (keeps(n))
+        return fail_commit(n, e, error);
+    if (sl_serving_keeps(n))
         return sl_async_keep(n, slot, e, error);
-    n->served.come[slot] = (next + 1) % n->parts;
-    const int result = commit_part(n, e->peer, &a, error);
-    note(n, SL_ACT_COMMIT, e->peer, e->exchange, e->part, e->part + 1);
+    n->served.come[slot] = (next + 1) % n->own->parts;
+    const int result = sl_serving_take(n, e->peer, &a, error);
+    sl_serving_note(n, SL_ACT_COMMIT, e->peer, e->exchange, e->part, e->part + 1);
     sl_inbox_refuse(&n->inbox, e->token);
     return result;
 }
 
 /* ---- the node ---- */
 
-static void gradient(sl_async *n) {
+/* All of it, before any of it leaves; and what it could not say stays here. */
+static int encode(sl_async *n, sl_error *error) {
+    const sl_stage *stage = &n->algorithm->stages[0];
+    sl_async_sweep(n, stage->prepare);
+    const sl_source source = {.vector = stage->vector(&n->state), .fresh = stage->fresh(&n->state)};
+    int result = 0;
+    for (sl_owner *o = n->owners; o < n->owners + n->owner_count && result == 0; o++) {
+        if (o->parts > 0)
+            result = sl_owner_encode(n, o, &source, n->out.number, SL_COMMIT, error);
+        o->sent = o == n->own ? o->parts : 0;
+        for (uint32_t part = 0; part < o->parts && result == 0; part++) {
+            const sl_arrival own = sl_owner_own_part(n, o, part);
+            const sl_part mine = sl_owner_part(n, o, n->settings.rank, &own, 0);
+            stage->own(&n->state, &mine);
+        }
+    }
+    return result;
+}
+
+static int gradient(sl_async *n, sl_error *error) {
     if (!sl_async_exchanges(n))
-        return;
+        return 0;
     if (n->algorithm->take_gradient != NULL)
         n->algorithm->take_gradient(&n->state);
-    n->out = (sl_publication){
-        .number = ++n->state.exchange, .sent = serves(n) ? n->parts : 0, .open = true};
+    n->out = (sl_publication){.number = ++n->state.exchange, .open = true};
+    n->served.holds_own = serves(n);
+    return encode(n, error);
 }
 
 static int take_answer(sl_async *n, const sl_event *e, sl_error *error) {
-    size_t from, count;
+    sl_owner *owner = sl_owners_of(n, e->peer);
     const bool numbers = e->scalar >= 0 && e->scalar < 0x1p53;
-    if (serves(n) || e->part != n->come || n->out.sent < n->parts || !numbers)
+    if (e->part != owner->come || owner->sent < owner->parts || !numbers)
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "a part of the server's model came that is not the next one");
-    sl_codec_part_range(n->codec, e->part, &from, &count);
-    sl_copy(&n->state, n->state.x + from, e->payload.data, count);
+    const sl_range range = sl_owner_model_part(owner, e->part);
+    sl_copy(&n->state, n->state.x + range.from, e->payload.data, range.count);
     n->pulled = (uint64_t)e->scalar;
-    n->come++;
+    owner->come++;
     sl_inbox_refuse(&n->inbox, e->token);
     return 0;
 }
 
+static bool is_right(const sl_async *n, const sl_event *e) {
+    const sl_message message = {n->settings.seed, e->exchange, e->peer, e->step};
+    const sl_owner *owner = e->step == SL_COMMIT_ANSWER ? sl_owners_of(n, e->peer) : n->own;
+    if (owner == NULL)
+        return false;
+    return e->step == SL_COMMIT_ANSWER
+               ? e->part < owner->model_parts &&
+                     sl_decoder_check(owner->plain_decoder, &message, e->part, e->payload) == 0
+               : e->part < owner->parts &&
+                     sl_decoder_check(owner->decoder, &message, e->part, e->payload) == 0;
+}
+
 static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
-    return e->step == ANSWER ? take_answer(n, e, error) : take_commit(n, slot, e, error);
+    return e->step == SL_COMMIT_ANSWER ? take_answer(n, e, error) : take_commit(n, slot, e, error);
 }
 
 static bool is_done(const sl_async *n) {
@@ -212,55 +170,71 @@ static void put_first(sl_service *service, const sl_act *expected) {
     }
 }
 
+/* Where a run is repeated answers wait until the log has them; this node's commits do not wait for
+ * those. */
+static bool is_to_answer(const sl_async *n) {
+    return n->served.answer_count > 0 &&
+           (!n->repeats || (n->expected != NULL && n->expected->kind == SL_ACT_SERVE));
+}
+
+static sl_payload served_part(const sl_async *n, uint32_t part) {
+    const sl_range range = sl_owner_model_part(n->own, part);
+    return (sl_payload){(uint8_t *)(n->state.extra[SL_SERVED] + range.from),
+                        range.count * sizeof(float)};
+}
+
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
     sl_service *service = &n->served;
     if (n->expected != NULL && n->expected->kind == SL_ACT_SERVE && service->sent == 0)
         put_first(service, n->expected);
-    if (service->answer_count > 0) {
+    if (is_to_answer(n)) {
         const uint32_t slot = sl_async_slot(n, service->answers[0]);
         *to = (sl_row){.count = 1, .peers = n->peers + slot};
-        *out = (sl_async_part){
-            .number = service->numbers[service->answers[0]],
-            .step = ANSWER,
-            .part = service->sent,
-            .scalar = (double)service->batch.version,
-            .payload = sl_async_encode(n, n->state.extra[SL_SERVED], 0, ANSWER, service->sent)};
+        *out = (sl_async_part){.number = service->numbers[service->answers[0]],
+                               .step = SL_COMMIT_ANSWER,
+                               .part = service->sent,
+                               .scalar = (double)service->batch.version,
+                               .payload = served_part(n, service->sent)};
         return true;
     }
-    *to = (sl_row){.count = 1, .peers = n->peers};
     if (n->stands) {
+        *to = (sl_row){.count = n->inbox.peer_count, .peers = n->peers};
         *out = (sl_async_part){
             .number = n->out.number, .silent = true, .scalar = is_done(n) ? IS_DONE : WANTS_MODEL};
         return true;
     }
-    if (n->out.sent == n->parts)
+    const sl_owner *owner = sl_owners_unsent(n);
+    if (owner == NULL)
         return false;
+    *to = (sl_row){.count = 1, .peers = &owner->server};
     *out = (sl_async_part){.number = n->out.number,
-                           .step = COMMIT,
-                           .part = n->out.sent,
-                           .stays = true,
+                           .step = SL_COMMIT,
+                           .part = owner->sent,
+                           .stays = owner->encoded == NULL,
                            .scalar = (double)n->pulled,
-                           .payload =
-                               sl_async_encode(n, n->state.g, n->out.number, COMMIT, n->out.sent)};
+                           .payload = owner->payloads[owner->sent]};
     return true;
 }
 
 static int left(sl_async *n, sl_error *error) {
     sl_service *service = &n->served;
     (void)error;
-    const bool answers = service->answer_count > 0;
-    uint32_t *sent = answers ? &service->sent : &n->out.sent;
-    size_t from, count;
+    const bool answers = is_to_answer(n);
     if (n->stands && !answers) {
         n->stands = false;
         return 0;
     }
-    sl_codec_part_range(n->codec, *sent, &from, &count);
-    sl_async_count_sent(n, count * sizeof(float), *sent == 0, false, 1);
-    if (answers)
-        note(n, SL_ACT_SERVE, service->answers[0], service->numbers[service->answers[0]], *sent,
-             *sent + 1);
-    if (++*sent == n->parts && answers) {
+    if (!answers) {
+        sl_owner *owner = sl_owners_unsent(n);
+        const size_t bytes = owner->payloads[owner->sent].bytes;
+        sl_async_count_sent(n, bytes, owner->sent++ == 0, false, 1);
+        return 0;
+    }
+    const uint32_t part = service->sent++;
+    sl_async_count_sent(n, served_part(n, part).bytes, part == 0, false, 1);
+    sl_serving_note(n, SL_ACT_SERVE, service->answers[0], service->numbers[service->answers[0]],
+                    part, part + 1);
+    if (service->sent == n->own->model_parts) {
         service->sent = 0;
         service->answer_count--;
         for (uint32_t k = 0; k < service->answer_count; k++)
@@ -271,6 +245,11 @@ static int left(sl_async *n, sl_error *error) {
 
 /* ---- going on ---- */
 
+/* To whom words of where it stands go. */
+static bool has_other_servers(const sl_async *n) {
+    return n->inbox.peer_count > 0 && (n->own == NULL || n->owner_count > 1);
+}
+
 /* Nodes do not commit equally often under a view: after its last round nobody waits for this one.
  */
 static int end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
@@ -278,15 +257,20 @@ static int end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t 
     const int result = sl_async_end_round(n, hook, update, error);
     if (!update->finished || n->view == NULL)
         return result;
-    n->stands = !serves(n);
+    n->stands = has_other_servers(n);
     if (serves(n))
         hear_standing(n, n->settings.rank, true);
     return result;
 }
 
+static void forget_model(sl_async *n) {
+    for (sl_owner *o = n->owners; o < n->owners + n->owner_count; o++)
+        o->come = 0;
+}
+
 /* The model for its next gradient is here. */
 static int go_on(sl_async *n, sl_update *update, sl_error *error) {
-    n->come = 0;
+    forget_model(n);
     n->out.open = n->is_over = false;
     if (n->state.extra[SL_PULLED] != NULL)
         sl_copy(&n->state, n->state.extra[SL_PULLED], n->state.x, n->settings.dimension);
@@ -297,182 +281,70 @@ static int go_on(sl_async *n, sl_update *update, sl_error *error) {
 }
 
 static bool may_go_on(const sl_async *n, uint32_t rank) {
+    const sl_clocks clocks = sl_serving_clocks(n);
     return n->served.waits[rank] && n->served.batch.left == 0 &&
-           n->algorithm->async->may_begin(&n->state, n->served.clocks, n->ranks, rank);
+           n->algorithm->async->may_begin(&n->state, &clocks, rank);
 }
 
-/* Of a run that is repeated the log says where a batch ended: the server took the model itself. */
+/* Of a run that is repeated the log says when the server took the model itself: that may have hung
+ * on where a batch ended, or on a clock. */
 static bool is_due(const sl_async *n, uint32_t rank) {
     const sl_act *act = n->expected;
-    return !n->repeats || !together(n) || rank != n->settings.rank ||
+    return !n->repeats || rank != n->settings.rank ||
            (act != NULL && act->kind == SL_ACT_SERVE && act->peer == rank);
 }
 
 /* The first model goes to all at once; later ones in turn to whoever has just committed. */
-static int grant(sl_async *n, sl_update *update, sl_error *error) {
-    int result = 0;
-    for (uint32_t i = 0; i < n->ranks && result == 0; i++) {
+static void grant(sl_async *n) {
+    const sl_range range = n->own->range;
+    for (uint32_t i = 0; i < n->ranks; i++) {
         if (!may_go_on(n, i) || !is_due(n, i))
             continue;
         n->served.waits[i] = false;
+        n->served.extra[i] -= n->served.extra[i] > 0;
         if (i != n->settings.rank) {
             n->served.answers[n->served.answer_count++] = i;
             continue;
         }
-        note(n, SL_ACT_SERVE, i, n->served.numbers[i], 0, n->parts);
-        sl_copy(&n->state, n->state.x, n->state.extra[SL_SERVED], n->settings.dimension);
+        sl_serving_note(n, SL_ACT_SERVE, i, n->served.numbers[i], 0, n->own->model_parts);
+        sl_copy(&n->state, n->state.x + range.from, n->state.extra[SL_SERVED] + range.from,
+                range.count);
         n->pulled = n->served.batch.version;
-        result = go_on(n, update, error);
+        n->own->come = n->own->model_parts;
     }
-    return result;
 }
 
-/* ---- several commits at once ---- */
-
-/* How many are applied together now: nodes that are done commit no more. */
-static uint32_t size_of_batch(const sl_async *n) {
-    const uint64_t all = sl_async_exchanges_before(n, n->settings.rounds + 1);
-    uint32_t active = 0;
-    for (uint32_t i = 0; i < n->ranks; i++)
-        active +=
-            n->served.clocks[i] != TAKES_NO_PART && (n->view != NULL || n->served.clocks[i] < all);
-    return n->algorithm->async->together(n->state.config, active);
-}
-
-/* The version that a kept commit was taken at. */
-static uint64_t version_of(const sl_async *n, uint32_t rank) {
-    return rank == n->settings.rank
-               ? n->pulled
-               : (uint64_t)sl_queue_first(&n->inbox.queues[sl_async_slot(n, rank)])->scalar;
-}
-
-static bool has_commit(const sl_async *n, uint32_t rank) {
-    return (rank == n->settings.rank || sl_async_slot(n, rank) < n->inbox.peer_count) &&
-           is_kept(n, rank);
-}
-
-static bool is_current(const sl_async *n, uint32_t rank) {
-    return has_commit(n, rank) && version_of(n, rank) >= n->served.batch.version;
-}
-
-/* Those that were here before, then the others by rank; at one instant nobody is first. */
-static void choose_batch(sl_async *n, uint32_t size) {
-    sl_batch *batch = &n->served.batch;
-    batch->left = size;
-    for (int early = 1; early >= 0; early--)
-        for (uint32_t i = 0; i < n->ranks && size > 0; i++)
-            if (is_current(n, i) && batch->early[i] == (early == 1)) {
-                batch->chosen[i] = true;
-                size--;
-            }
-}
-
-/* Are enough of them here? Fewer are enough when others are done. */
-static bool is_batch_here(const sl_async *n) {
-    uint32_t here = 0;
-    for (uint32_t i = 0; i < n->ranks; i++)
-        here += is_current(n, i);
-    return here > 0 && here >= size_of_batch(n);
-}
-
-static void begin_batch(sl_async *n) {
-    sl_batch *batch = &n->served.batch;
-    if (is_batch_here(n))
-        choose_batch(n, size_of_batch(n));
-    for (uint32_t i = 0; i < n->ranks; i++)
-        batch->early[i] = is_current(n, i);
-}
-
-/* It comes to nothing: others were first. */
-static void drop_commit(sl_async *n, uint32_t rank) {
-    uint64_t number = n->out.number;
-    if (rank == n->settings.rank) {
-        n->out.open = false;
-    } else {
-        sl_queue *queue = &n->inbox.queues[sl_async_slot(n, rank)];
-        number = sl_queue_first(queue)->exchange;
-        for (uint32_t part = 0; part < n->parts; part++) {
-            sl_inbox_release(&n->inbox, sl_queue_first(queue)->token);
-            sl_queue_drop_first(queue);
-        }
-    }
-    n->served.clocks[rank]++;
-    n->served.numbers[rank] = number;
-    n->served.waits[rank] = true;
-    note(n, SL_ACT_COMMIT, rank, number, 0, 0);
-}
-
-static int apply_of_batch(sl_async *n, uint32_t rank, sl_error *error) {
-    sl_batch *batch = &n->served.batch;
-    batch->chosen[rank] = false;
-    batch->version += --batch->left == 0;
-    return commit_kept(n, rank, error);
-}
-
-/* As its log says. */
-static int repeat_commit(sl_async *n, sl_error *error) {
-    const sl_act *act = n->expected;
-    if (act == NULL || act->kind != SL_ACT_COMMIT || !has_commit(n, act->peer))
-        return 0;
-    if (act->to > 0)
-        return commit_kept(n, act->peer, error);
-    drop_commit(n, act->peer);
-    return 0;
-}
-
-/* One commit in a step, by rank. */
-static int take_of_batch(sl_async *n, sl_error *error) {
-    const sl_batch *batch = &n->served.batch;
-    if (n->repeats)
-        return repeat_commit(n, error);
-    if (batch->left == 0)
-        begin_batch(n);
-    for (uint32_t i = 0; i < n->ranks; i++)
-        if (batch->left > 0 && batch->chosen[i])
-            return apply_of_batch(n, i, error);
-    for (uint32_t i = 0; i < n->ranks; i++)
-        if (has_commit(n, i) && !is_current(n, i)) {
-            drop_commit(n, i);
-            return 0;
-        }
-    return 0;
-}
-
-/* Is one to be applied, or dropped, or noted as early? */
-static bool has_batch_work(const sl_async *n) {
-    const sl_batch *batch = &n->served.batch;
-    bool any = batch->left > 0 || is_batch_here(n);
-    for (uint32_t i = 0; i < n->ranks && !any; i++)
-        any = has_commit(n, i) && (!is_current(n, i) || !batch->early[i]);
-    return n->repeats ? n->expected != NULL && n->expected->kind == SL_ACT_COMMIT &&
-                            has_commit(n, n->expected->peer)
-                      : any;
-}
+/* ---- going on at the server ---- */
 
 static bool has_work(const sl_async *n) {
-    bool any = (in_turn(n) && is_kept(n, n->served.turn)) || (together(n) && has_batch_work(n));
+    bool any = (sl_serving_in_turn(n) && sl_serving_has(n, n->served.turn)) ||
+               (sl_serving_together(n) && sl_batch_has_work(n));
     for (uint32_t i = 0; i < n->ranks && !any; i++)
         any = may_go_on(n, i) && is_due(n, i);
     return any;
 }
 
-static int serve(sl_async *n, sl_update *update, sl_error *error) {
+static int serve(sl_async *n, sl_error *error) {
     int result = 0;
-    if (in_turn(n) && is_kept(n, n->served.turn)) {
-        result = commit_kept(n, n->served.turn, error);
+    if (sl_serving_in_turn(n) && sl_serving_has(n, n->served.turn)) {
+        result = sl_serving_apply(n, n->served.turn, error);
         next_turn(n);
     }
-    if (together(n))
-        result = take_of_batch(n, error);
+    if (sl_serving_together(n))
+        result = sl_batch_take(n, error);
     if (result == 0)
-        result = grant(n, update, error);
-    update->turn = update->turn || has_work(n);
+        grant(n);
     return result;
 }
 
+static bool has_model(const sl_async *n) {
+    return sl_owners_have_come(n) && (n->state.round == 0 || sl_async_may_end(n));
+}
+
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
-    const bool commits = serves(n) && n->out.open && !keeps(n);
-    const int committed = commits ? commit_own(n, error) : 0; /* as others' are, at rest, too */
+    const bool commits = n->served.holds_own && !sl_serving_keeps(n);
+    const int committed =
+        commits ? sl_serving_take_own(n, error) : 0; /* as others' are, at rest, too */
     if (committed != 0 || n->rests)
         return committed;
     if (n->gradient == SL_GRADIENT_HELD && !sl_async_exchanges(n)) {
@@ -480,42 +352,44 @@ static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
         if (ended != 0)
             return ended;
     }
-    if (!serves(n))
-        return n->come == n->parts && (n->state.round == 0 || sl_async_may_end(n))
-                   ? go_on(n, update, error)
-                   : 0;
-    if (turn)
-        return serve(n, update, error);
-    update->turn = has_work(n);
-    return 0;
+    int result = turn && serves(n) ? serve(n, error) : 0;
+    if (result == 0 && has_model(n))
+        result = go_on(n, update, error);
+    update->turn = serves(n) && has_work(n);
+    return result;
 }
 
 /* ---- rest ---- */
 
 static void cut(sl_async *n) {
-    n->out.sent = n->parts;
+    for (sl_owner *o = n->owners; o < n->owners + n->owner_count; o++)
+        o->sent = o->parts;
     n->served.answer_count = n->served.sent = 0;
 }
 
 static bool is_still(const sl_async *n) {
-    return n->out.sent == n->parts && n->served.answer_count == 0;
+    return sl_owners_unsent(n) == NULL && n->served.answer_count == 0;
 }
 
-/* Commits are counted anew. The model is the server's; of another server, the one that it had. */
-static void serve_anew(sl_async *n, bool was_server) {
+/* Commits are counted anew. The model is the server's; of what it has not served, `before`, the one
+ * that it had. */
+static void serve_anew(sl_async *n, sl_range before) {
     sl_service *service = &n->served;
-    if (!was_server)
-        sl_copy(&n->state, n->state.extra[SL_SERVED], n->state.x, n->settings.dimension);
+    float *served = n->state.extra[SL_SERVED];
+    const size_t behind = before.from + before.count;
+    sl_copy(&n->state, served, n->state.x, before.from);
+    sl_copy(&n->state, served + behind, n->state.x + behind, n->settings.dimension - behind);
     for (uint32_t i = 0; i < n->ranks; i++) {
-        service->clocks[i] = sl_async_has(n, i) ? 0 : TAKES_NO_PART;
+        service->clocks[i] = sl_async_has(n, i) ? 0 : SL_TAKES_NO_PART;
         service->numbers[i] = 0;
         service->waits[i] = false;
+        service->interval_ns[i] = service->extra[i] = 0;
     }
     memset(service->come, 0, n->ranks * sizeof *service->come);
     memset(service->batch.chosen, 0, n->ranks * sizeof *service->batch.chosen);
     memset(service->batch.early, 0, n->ranks * sizeof *service->batch.early);
     service->batch.left = 0;
-    if (!was_server)
+    if (before.count == 0)
         service->batch.version = n->pulled;
     service->turn = n->ranks - 1;
     next_turn(n);
@@ -529,19 +403,23 @@ static bool is_over(const sl_async *n) {
 
 /* A gradient that was under way counts as committed. */
 static int begin_view(sl_async *n, sl_error *error) {
-    const bool was_server = serves(n);
+    const sl_range before = serves(n) ? n->own->range : (sl_range){0, 0};
+    const uint32_t count = n->owner_count;
+    bool any = false;
     n->is_over = is_over(n);
-    n->out.open = false;
-    n->taken[0] = n->come;
-    n->come = 0;
-    if (n->is_over || n->taken[0] > 0)
+    n->out.open = n->served.holds_own = false;
+    for (uint32_t k = 0; k < count; k++) {
+        n->taken[k] = n->owners[k].come;
+        any = any || n->taken[k] > 0;
+    }
+    if (n->is_over || any)
         sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE,
                                    .versions = n->taken,
-                                   .version_count = n->taken[0] > 0});
+                                   .version_count = any ? count : 0});
     const int result = open(n, error);
-    n->stands = n->settings.rank != n->server && (n->is_over || n->state.round == 0 || is_done(n));
-    if (result == 0 && n->settings.rank == n->server)
-        serve_anew(n, was_server);
+    n->stands = has_other_servers(n) && (n->is_over || n->state.round == 0 || is_done(n));
+    if (result == 0 && serves(n))
+        serve_anew(n, before);
     return result;
 }
 
@@ -551,21 +429,25 @@ static int turn_to(sl_async *n, bool view, sl_error *error) {
 
 /* The server's own next gradient hangs on the slowest, or on whose turn it is. */
 static const char *awaits(const sl_async *n, uint32_t slot) {
-    if (!serves(n))
+    const sl_owner *owner = sl_owners_of(n, n->peers[slot]);
+    if (owner != NULL && owner->come < owner->model_parts && owner->sent == owner->parts)
         return n->gradient == SL_GRADIENT_NONE || sl_async_exchanges(n) ? "the server's model"
                                                                         : NULL;
     const uint32_t rank = n->peers[slot], own = n->settings.rank;
-    if (in_turn(n))
+    if (!serves(n))
+        return NULL;
+    if (sl_serving_in_turn(n))
         return n->served.turn == rank ? "its gradient" : NULL;
-    if (together(n))
-        return n->out.open && !has_commit(n, rank) ? "its gradient, or another one" : NULL;
+    if (sl_serving_together(n))
+        return n->served.holds_own && !sl_serving_has(n, rank) ? "its gradient, or another one"
+                                                               : NULL;
     return n->served.waits[own] && n->served.clocks[rank] < n->served.clocks[own] ? "its gradient"
                                                                                   : NULL;
 }
 
 /* All have done their rounds, and have got the model of their last. */
 static bool is_whole(const sl_async *n) {
-    bool whole = n->served.answer_count == 0 && n->out.sent == n->parts;
+    bool whole = is_still(n);
     for (uint32_t i = 0; serves(n) && i < n->ranks; i++)
         whole = whole && !n->served.waits[i];
     return whole;
@@ -574,6 +456,7 @@ static bool is_whole(const sl_async *n) {
 const sl_async_pattern sl_async_commits = {.open = open,
                                            .start = start,
                                            .gradient = gradient,
+                                           .is_right = is_right,
                                            .received = received,
                                            .next = next,
                                            .left = left,

@@ -89,22 +89,21 @@ uint32_t sl_async_slot(const sl_async *n, uint32_t peer) {
     return sl_peer_index(n->peers, n->inbox.peer_count, peer);
 }
 
-int sl_async_open_kept(sl_async *n, uint32_t messages, sl_error *error) {
+int sl_async_open_kept(sl_async *n, uint32_t parts, const sl_codec *codec, sl_error *error) {
     sl_kept *kept = &n->kept;
     const uint32_t peers = n->inbox.peer_count;
     free(kept->count);
     free(kept->memory);
-    kept->room = messages * n->parts;
-    kept->stride = sl_codec_part_bytes_max(n->codec);
+    kept->room = parts;
+    kept->stride = sl_codec_part_bytes_max(codec);
     kept->count = calloc(peers + 1u, sizeof *kept->count);
     kept->memory = malloc(peers * kept->room * kept->stride + 1);
     sl_inbox_end(&n->inbox);
     return kept->count != NULL && kept->memory != NULL &&
                    sl_inbox_open(&n->inbox, peers, kept->room, 0) == 0
                ? 0
-               : sl_fail(error, SL_ENOMEM,
-                         "node %u: out of memory for %u messages of each neighbour",
-                         n->settings.rank, messages);
+               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u parts of each neighbour",
+                         n->settings.rank, parts);
 }
 
 /* A queue is first in, first out: so is its memory. */

@@ -41,8 +41,10 @@ static void begin(sl_async *n) {
     wish(n, SL_AVERAGE_BESIDE);
 }
 
-static void gradient(sl_async *n) {
+static int gradient(sl_async *n, sl_error *error) {
+    (void)error;
     wish(n, SL_AVERAGE_AFTER);
+    return 0;
 }
 
 /* ---- messages ---- */
@@ -199,6 +201,12 @@ static void cut(sl_async *n) {
         drop_unneeded(n, slot);
 }
 
+/* Its ask may have come after the cut: nobody waits to hear that it is refused. */
+static void lose(sl_async *n, uint32_t peer) {
+    sl_accounts_lose(n, peer);
+    sl_averager_cut(&n->averager, peer);
+}
+
 static bool is_still(const sl_async *n) {
     return sl_averager_is_still(&n->averager) && !sl_accounts_are_open(n);
 }
@@ -238,7 +246,7 @@ const sl_async_pattern sl_async_pairs = {.open = open,
                                          .advance = advance,
                                          .rest = rest,
                                          .cut = cut,
-                                         .lose = sl_accounts_lose,
+                                         .lose = lose,
                                          .is_still = is_still,
                                          .go_on = go_on,
                                          .is_whole = is_whole,

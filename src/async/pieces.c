@@ -86,7 +86,7 @@ void sl_async_note_rest(sl_async *n) {
                               .gradient = n->gradient,
                               .wants = n->wants,
                               .is_over = n->pattern->is_over != NULL && n->pattern->is_over(n),
-                              .come = n->come};
+                              .come = n->owner_count > 0 ? n->owners->come : 0};
 }
 
 void sl_async_go_on_from_pieces(sl_async *n) {
@@ -102,7 +102,8 @@ void sl_async_go_on_from_pieces(sl_async *n) {
     n->gradient = (sl_gradient_phase)at->gradient;
     n->wants = at->wants;
     n->is_over = at->is_over;
-    n->come = (uint32_t)at->come;
+    if (n->owner_count > 0)
+        n->owners->come = (uint32_t)at->come;
     n->rests = n->is_loaded = true;
     n->pattern->cut(n);
 }

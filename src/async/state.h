@@ -4,6 +4,7 @@
 
 #include "async/async.h"
 #include "async/averager.h"
+#include "node/form.h"
 #include "node/inbox.h"
 #include "optim/direction.h"
 
@@ -30,11 +31,29 @@ typedef struct sl_batch {
     bool *early, *chosen; /* (ranks) it was here before this instant; it is of the batch */
 } sl_batch;
 
+/* A server of commits, what it has of the vector, and how far this node is with it. */
+typedef struct sl_owner {
+    uint32_t server; /* its rank */
+    sl_range range;
+    sl_codec *codec; /* of commits, like the next two */
+    sl_encoder *encoder;
+    sl_decoder *decoder;
+    sl_codec *plain; /* of the model that comes back */
+    sl_decoder *plain_decoder;
+    sl_payload *payloads; /* (parts) of this node's commit */
+    uint8_t *encoded;     /* (parts, stride) NULL: they are the vector's own memory */
+    size_t stride;
+    uint32_t parts, model_parts; /* of a commit, and of what comes back; 0: it has nothing */
+    uint32_t sent, come;         /* parts */
+} sl_owner;
+
 /* What the server of commits keeps. */
 typedef struct sl_service {
-    uint64_t *clocks;            /* (ranks) commits of each under this view; UINT64_MAX: it has no
-                                    part in it. NULL: this node is no server */
-    uint64_t *numbers;           /* (ranks) of its last commit */
+    uint64_t *clocks; /* (ranks) commits of each under this view; UINT64_MAX: it has no
+                         part in it. NULL: this node is no server */
+    uint64_t *last_ns, *interval_ns, *extra; /* (ranks) as sl_clocks has them */
+    uint64_t *numbers;                       /* (ranks) of its last commit */
+    bool holds_own;                          /* this node's commit is not applied yet */
     bool *waits;                 /* (ranks) has it committed, and not got the model since? */
     uint32_t *answers;           /* (answer_count, ranks) who gets the model next */
     uint32_t answer_count, sent; /* sent: parts of the first one's */
@@ -70,7 +89,7 @@ typedef struct sl_accounts {
     sl_ask_end *ends; /* (count) by rank; NULL: nothing is ever cut */
     uint32_t count;
     sl_claim_stage stage;
-    uint32_t to;    /* whom sl_accounts_next writes to */
+    uint32_t to; /* whom sl_accounts_next writes to */
 } sl_accounts;
 
 /* What a node at rest goes on from, beside vectors and counters: for pieces.c. */
@@ -83,9 +102,11 @@ typedef struct sl_at_rest {
 /* What differs between patterns. A hook that is NULL does nothing. */
 typedef struct sl_async_pattern {
     int (*open)(sl_async *n, sl_error *error);
-    void (*start)(sl_async *n);    /* in place of the first `begin` */
-    void (*begin)(sl_async *n);    /* a round's gradient runs */
-    void (*gradient)(sl_async *n); /* and is held now */
+    void (*start)(sl_async *n);                    /* in place of the first `begin` */
+    void (*begin)(sl_async *n);                    /* a round's gradient runs */
+    int (*gradient)(sl_async *n, sl_error *error); /* and is held now */
+    /* Is what came what the codec makes? NULL: of n->codec. */
+    bool (*is_right)(const sl_async *n, const sl_event *event);
     int (*received)(sl_async *n, uint32_t slot, const sl_event *event, sl_error *error);
     bool (*next)(sl_async *n, sl_async_part *out, sl_row *to);
     int (*left)(sl_async *n, sl_error *error);
@@ -112,7 +133,7 @@ struct sl_async {
     const sl_async_pattern *pattern;
     sl_state state;
     sl_direction direction;
-    sl_codec *codec;
+    sl_codec *codec; /* NULL, like the next two: commits have their owners' */
     sl_encoder *encoder;
     sl_decoder *decoder;
     uint32_t parts;   /* of a message */
@@ -127,6 +148,7 @@ struct sl_async {
     sl_part *room; /* (most in-neighbours) those that are combined */
     sl_gradient_phase gradient;
     double loss_limit;
+    uint64_t now_ns;                /* of this step */
     sl_round statistics;            /* of the round under way */
     sl_act acts[SL_ASYNC_ACTS_MAX]; /* (act_count) of this step */
     size_t act_count;
@@ -161,8 +183,11 @@ struct sl_async {
     uint64_t *taken;  /* (inbox.peer_count) the same of in-neighbours, for an act */
     /* commits: `out` is the gradient */
     sl_service served;
-    uint32_t server; /* its rank */
-    uint32_t come;   /* parts of its model */
+    uint32_t server;  /* of all, where they are not sharded */
+    sl_owner *owners; /* (owner_count) by rank */
+    sl_owner *own;    /* what this node serves; NULL: nothing */
+    uint32_t owner_count;
+    size_t owner_bytes_max; /* of a part, under any view */
     uint64_t pulled; /* where commits are applied together: the version of the one that it has */
 };
 
@@ -205,8 +230,8 @@ uint64_t sl_async_exchanges_before(const sl_async *n, uint64_t round);
 /* Has this rank a part in the view? */
 bool sl_async_has(const sl_async *n, uint32_t rank);
 bool sl_async_is_broken(const sl_async *n, uint32_t peer);
-/* Opens n->kept, with room for so many messages of each peer. SL_ENOMEM. */
-int sl_async_open_kept(sl_async *n, uint32_t messages, sl_error *error);
+/* Opens n->kept, with room for so many parts of each peer. SL_ENOMEM. */
+int sl_async_open_kept(sl_async *n, uint32_t parts, const sl_codec *codec, sl_error *error);
 /* Keeps what came until it is released. SL_ENOMEM; SL_EPROTO: more than there may be. */
 int sl_async_keep(sl_async *n, uint32_t slot, const sl_event *event, sl_error *error);
 /* A neighbour's part, as the algorithm's hooks take it. */

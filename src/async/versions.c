@@ -25,7 +25,9 @@ static int open(sl_async *n, sl_error *error) {
     n->out = (sl_publication){.number = n->state.exchange,
                               .sent = n->algorithm->async->sends_first ? 0 : n->parts,
                               .scalar = n->state.push_sum_weight};
-    return n->settings.inbox_parts > 0 ? sl_async_open_kept(n, ahead_max(n) + 1, error) : 0;
+    return n->settings.inbox_parts > 0
+               ? sl_async_open_kept(n, (ahead_max(n) + 1) * n->parts, n->codec, error)
+               : 0;
 }
 
 static bool is_out(const sl_async *n) {

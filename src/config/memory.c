@@ -131,7 +131,12 @@ static size_t kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dim
     case SL_PATTERN_COMMITS:
         break;
     }
-    return a->async->in_turn || a->async->together != NULL ? sl_experiment_ranks(e) * model : 0;
+    const bool keeps = a->async->in_turn || a->async->together != NULL;
+    const size_t encoded = message_bytes(&plan->config.compressor, dimension),
+                 commit = encoded > 0 ? encoded : model;
+    const bool serves = c->server == SL_SERVER_SHARDED || rank == (uint32_t)c->server;
+    return (c->local_steps > 1) * model + 2 * encoded +
+           serves * (model + keeps * sl_experiment_ranks(e) * commit);
 }
 
 void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_plan *plan,

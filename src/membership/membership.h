@@ -33,13 +33,14 @@
  * How it works. There is one view at a time; views are numbered. All tell all, each second and at
  * once when something changes, what they know (NEWS). A *cause* is a member that somebody cannot
  * reach, a process that joins, a member that leaves, an edge that is whole again, or a node that
- * was cut, for a loss or because its driver wants to. A member that sees a cause waits for the lowest living rank to lead, of those that reach
- * most members; each grace_s without a decision the next one may. The leader asks all members, the
- * suspected too, and all who join (PREPARE). A member that answers begins no round after the one
- * that it is in, until it hears COMMIT or RELEASE. The next view is those who answered, but for
- * those who leave; its first round is one after the latest that any of them is in. Members accept
- * it (ACCEPT, ACCEPTED) before it holds (COMMIT); then each goes on to the round before the view's
- * first, and begins the view. If nothing would change, RELEASE takes the promises back.
+ * was cut, for a loss or because its driver wants to. A member that sees a cause waits for the
+ * lowest living rank to lead, of those that reach most members; each grace_s without a decision the
+ * next one may. The leader asks all members, the suspected too, and all who join (PREPARE). A
+ * member that answers begins no round after the one that it is in, until it hears COMMIT or
+ * RELEASE. The next view is those who answered, but for those who leave; its first round is one
+ * after the latest that any of them is in. Members accept it (ACCEPT, ACCEPTED) before it holds
+ * (COMMIT); then each goes on to the round before the view's first, and begins the view. If nothing
+ * would change, RELEASE takes the promises back.
  *
  * Members decide as acceptors do in Paxos (Lamport, The Part-Time Parliament, 1998), one instance a
  * view: a leader needs a quorum of the newest view, more than half of its members, or an even half

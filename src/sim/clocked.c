@@ -122,7 +122,9 @@ static int begin_gradient(clocked *c, uint32_t rank, uint64_t round, sl_error *e
 static int step(clocked *c, uint32_t rank, const sl_event *event, sl_error *error) {
     simulator *s = c->s;
     sl_update update;
-    int result = sl_async_step(s->peers[rank].async, event, &update, error);
+    sl_event timed = *event;
+    timed.now_ns = c->now;
+    int result = sl_async_step(s->peers[rank].async, &timed, &update, error);
     for (size_t i = 0; i < update.released_count; i++)
         if (update.released[i] != NULL)
             sl_sim_let_go(s, update.released[i]);

@@ -208,22 +208,29 @@ static int serve_more(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     return result;
 }
 
-/* The next part of a server's model. */
-static int take_part(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    letter **at = sl_repeated_find_any(r, rank);
+enum { COMMIT, ANSWER }; /* steps of messages to a server, and back */
+
+/* The next part of this server's model; UINT32_MAX: of any one's. */
+static int take_part(repeated *r, uint32_t rank, uint32_t server, bool *any, sl_error *error) {
+    letter **at = sl_repeated_find(r, server, rank, ANSWER);
     if (at == NULL)
         return serve_more(r, rank, any, error);
     *any = true;
     return sl_repeated_take(r, at, rank, error);
 }
 
-/* Some parts of a server's model may have come. */
+/* Some parts of servers' models may have come. */
 static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *any,
                            sl_error *error) {
     const sl_async *async = r->s->peers[rank].async;
-    const uint64_t parts = act->version_count > 0 ? act->versions[0] : 0;
-    const bool has_all = has_begun(r, rank) && sl_async_come(async) >= parts;
-    return has_all ? do_view(r, rank, any, error) : take_part(r, rank, any, error);
+    if (!has_begun(r, rank))
+        return take_part(r, rank, UINT32_MAX, any, error);
+    for (uint32_t k = 0; k < act->version_count; k++) {
+        const uint32_t server = sl_async_server(async, k);
+        if (server != rank && sl_async_come(async, k) < act->versions[k])
+            return take_part(r, rank, server, any, error);
+    }
+    return do_view(r, rank, any, error);
 }
 
 /* Versions are taken as they come: the log says which of them are combined. */
@@ -248,9 +255,29 @@ static int do_more(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     return at != NULL ? sl_repeated_take(r, at, rank, error) : 0;
 }
 
+/* Did the model that it waits for come whole, before a view? */
+static bool goes_on(const repeated *r, uint32_t rank) {
+    const sl_history *h = &r->s->checkpoints->history[rank];
+    for (size_t i = r->done[rank]; i < h->act_count; i++) {
+        const sl_act *act = &h->acts[i];
+        if (act->kind == SL_ACT_GRADIENT || (act->kind == SL_ACT_COMMIT && act->peer == rank))
+            return true;
+        if (act->kind == SL_ACT_COMBINE || act->kind == SL_ACT_VIEW)
+            return false;
+    }
+    return false;
+}
+
+/* A server waits for other servers' models, too. */
+static int take_answer(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    letter **at = sl_repeated_find(r, UINT32_MAX, rank, ANSWER);
+    *any = at != NULL && goes_on(r, rank);
+    return *any ? sl_repeated_take(r, at, rank, error) : 0;
+}
+
 /* In turn, a gradient is applied when it is whole. */
 static int do_commit(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
-    letter **at = sl_repeated_find(r, act->peer, rank);
+    letter **at = sl_repeated_find(r, act->peer, rank, COMMIT);
     *any = true;
     if (at == NULL && act->peer != rank && sl_repeated_is_lost(r, act->peer)) {
         const int result = do_more(r, act->peer, any, error);
@@ -263,7 +290,7 @@ static int do_commit(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
     if (at != NULL)
         return sl_repeated_take(r, at, rank, error);
     *any = false;
-    return r->in_turn ? sl_repeated_turn(r, rank, any, error) : 0;
+    return r->in_turn ? sl_repeated_turn(r, rank, any, error) : take_answer(r, rank, any, error);
 }
 
 /* A server takes its own model when it looks at what it does next. */
@@ -291,7 +318,8 @@ static int hear(repeated *r, uint32_t rank, bool *any, sl_error *error) {
  * when it looks at what it does next. */
 static int do_gradient(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     const size_t before = r->done[rank];
-    letter **at = r->pattern == SL_PATTERN_COMMITS ? sl_repeated_find_any(r, rank) : NULL;
+    letter **at =
+        r->pattern == SL_PATTERN_COMMITS ? sl_repeated_find(r, UINT32_MAX, rank, ANSWER) : NULL;
     *any = true;
     if (r->computes[rank])
         return sl_repeated_give_gradient(r, rank, error);
@@ -324,7 +352,8 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     case SL_ACT_REFUSES:
         return do_refuse(r, rank, act, any, error);
     case SL_ACT_VIEW:
-        return has_begun(r, rank) ? do_view(r, rank, any, error) : take_part(r, rank, any, error);
+        return has_begun(r, rank) ? do_view(r, rank, any, error)
+                                  : take_part(r, rank, UINT32_MAX, any, error);
     case SL_ACT_COMBINE:
         return do_combine(r, rank, act, any, error);
     case SL_ACT_COMMIT:

@@ -147,9 +147,10 @@ bool sl_repeated_is_of_view(const repeated *r, uint32_t to, const letter *one) {
     return one->views == r->views[to];
 }
 
-letter **sl_repeated_find(const repeated *r, uint32_t from, uint32_t to) {
+letter **sl_repeated_find(const repeated *r, uint32_t from, uint32_t to, uint32_t step) {
     letter **at = &r->letters[to];
-    while (*at != NULL && ((*at)->from != from || !sl_repeated_is_of_view(r, to, *at)))
+    while (*at != NULL && ((from != UINT32_MAX && (*at)->from != from) ||
+                           (*at)->part.step != step || !sl_repeated_is_of_view(r, to, *at)))
         at = &(*at)->next;
     return *at != NULL ? at : NULL;
 }

@@ -54,8 +54,8 @@ int sl_repeated_turn(repeated *r, uint32_t rank, bool *any, sl_error *error);
 bool sl_repeated_is_of_view(const repeated *r, uint32_t to, const letter *one);
 /* The first of all of its view. NULL: there is none. */
 letter **sl_repeated_find_any(const repeated *r, uint32_t to);
-/* The same, from `from`. */
-letter **sl_repeated_find(const repeated *r, uint32_t from, uint32_t to);
+/* The same, of this step, from `from`; UINT32_MAX: from anybody. */
+letter **sl_repeated_find(const repeated *r, uint32_t from, uint32_t to, uint32_t step);
 /* The same, of this ask, or in answer to it. */
 letter **sl_repeated_find_of(const repeated *r, uint32_t from, uint32_t to, bool asks,
                              uint64_t number);

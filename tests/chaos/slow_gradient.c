@@ -1,16 +1,29 @@
 /* slow_gradient.c - preloaded into agents: a gradient takes as long as the folder STARLING_STALLS
  * holds a file that is called after the process, and each product in it STARLING_PAUSE_US
- * microseconds longer. */
+ * microseconds longer. With STARLING_TURNS, "RANK NODES MS FACTOR", that is FACTOR times as long in
+ * the rank's turn: turns last MS milliseconds by the machine's clock, and go round the nodes. */
 #include <cblas.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
+static bool is_turn(long *factor) {
+    const char *turns = getenv("STARLING_TURNS");
+    long rank, nodes, ms;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return turns != NULL && sscanf(turns, "%ld %ld %ld %ld", &rank, &nodes, &ms, factor) == 4 &&
+           (1000 * now.tv_sec + now.tv_nsec / 1000000) / ms % nodes == rank;
+}
+
 static void stall(void) {
     const char *folder = getenv("STARLING_STALLS"), *pause_us = getenv("STARLING_PAUSE_US");
-    const struct timespec pause = {.tv_nsec = pause_us != NULL ? 1000 * atol(pause_us) : 0};
+    long factor;
+    const long pause_ns = pause_us != NULL ? 1000 * atol(pause_us) : 0;
+    const struct timespec pause = {.tv_nsec = is_turn(&factor) ? factor * pause_ns : pause_ns};
     const struct timespec moment = {.tv_nsec = 5000000};
     char path[4096];
     snprintf(path, sizeof path, "%s/%ld", folder != NULL ? folder : "/nowhere", (long)getpid());

@@ -36,6 +36,15 @@ ALL = [
     (of("d-psgd", staleness=1, local_steps=2), {"final_average": False}),
     *LATE,
     (of("ssp", staleness=3), SMALL),
+    (of("ssp", staleness=1, staleness_max=8), SMALL),
+    (of("ssp", staleness=2, local_steps=2, compressor={"name": "top-k", "fraction": 0.05}), SMALL),
+    (of("parameter-server", backup=1, compressor="scaled-sign"), SMALL),
+    (
+        of("round-robin", compressor={"name": "qsgd", "per": "tensor"}),
+        {"model": {"name": "mlp", "hidden": [64]}, **SMALL},
+    ),
+    (of("ssp", staleness=2, server="sharded"), SMALL),
+    (of("ssp", staleness=1, staleness_max=4, server="sharded", compressor="qsgd"), SMALL),
     (of("ssp", staleness="unbounded", server=2), {}),
     (of("ssp", staleness=2, local_steps=3), SMALL),
     (of("parameter-server", backup=2), SMALL),
@@ -162,7 +171,7 @@ def test_runs_go_on_from_their_checkpoints(scene):
         listed = scene.call("checkpoint", out)
         check(listed.code == 0 and ", in rounds " in listed.out, f"{listed.code} {listed.out}")
         ended = scene.call("run", "--resume", out, timeout=120)
-        check(ended.code == 0 and "goes on from checkpoint" in ended.out, f"{ended.code} {ended.err}")
+        check(ended.code == 0 and "goes on from checkpoint" in ended.out, f"{ended.err}")
         comes_again(scene, algorithm, out)
 
 

@@ -15,7 +15,7 @@ from _here import check, read_json, read_lines, run_tests
 from _simulate import apart_by_rank, dpsgd, irregular, of, schedule
 from _listed import AT_OWN_TIMES
 import asynchronous
-from algorithms import modular, modulus_of, rest_of
+from algorithms import modular, modulus_of, rest_of, scaled_sign, top_k
 from expect import digraph, exponential, ring
 
 ROUNDS, TOLERANCE, SEED = 30, 1e-4, 1
@@ -265,6 +265,7 @@ def test_overlapping_sgp_adds_what_was_sent_before(scene):
 
 # ---- a server whose model nodes change one by one ----
 
+FOUR = {"compressor": {"name": "top-k", "k": 4}}
 DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
 
 
@@ -273,10 +274,28 @@ def test_ssp_and_round_robin_are_the_papers(scene):
     for more, options in (
         ({"name": "ssp", "staleness": 0}, {"staleness": 0}),
         ({"name": "ssp", "staleness": 2}, {"staleness": 2}),
+        ({"name": "ssp", "staleness": 1, "staleness_max": 6}, {"staleness": 1, "most": 6}),
         ({"name": "ssp", "staleness": "unbounded", "server": 3}, {"staleness": None, "server": 3}),
         ({"name": "round-robin"}, {"staleness": None, "in_turn": True}),
         ({"name": "ssp", "staleness": 1, "local_steps": 3}, {"staleness": 1, "every": 3}),
         (of("parameter-server", backup=2), {"staleness": None, "backup": 2}),
+        (of("ssp", staleness=2, **FOUR), {"staleness": 2, "compress": top_k(4)}),
+        (
+            of("ssp", staleness=2, error_feedback=False, **FOUR),
+            {"staleness": 2, "compress": top_k(4), "feedback": False},
+        ),
+        (
+            of("ssp", staleness=1, local_steps=3, **FOUR),
+            {"staleness": 1, "every": 3, "compress": top_k(4)},
+        ),
+        (
+            of("round-robin", compressor="scaled-sign"),
+            {"staleness": None, "in_turn": True, "compress": scaled_sign()},
+        ),
+        (
+            of("parameter-server", backup=2, **FOUR),
+            {"staleness": None, "backup": 2, "compress": top_k(4)},
+        ),
         (
             of("parameter-server", backup=5, server=3),
             {"staleness": None, "backup": 5, "server": 3},
@@ -291,6 +310,39 @@ def test_ssp_and_round_robin_are_the_papers(scene):
                 latency=round(1e6 * latency), **options,
             )
             same(found, expected, f"{more} latency {latency}")
+
+
+def test_a_range_of_bounds_is_used(scene):
+    """Of eight nodes one after the other is slow for a while. Others get further ahead than the
+    lower bound, never further than the upper one, and all end sooner than with the lower one."""
+    graph = ring(8)
+    compute = [[40 if i == k // 6 else 10 + i for i in range(8)] for k in range(ROUNDS)]
+    network, leads, ends = {"compute_ms": compute}, [], []
+    for keys, most in (({}, None), ({"staleness_max": 9}, 9)):
+        algorithm = of("ssp", staleness=2, server=3, **keys)
+        found, _, summary = run(scene, graph, algorithm, PLAIN, network)
+        expected = asynchronous.served(
+            problem_of(graph), PLAIN, ROUNDS, times_of(compute, 8), 2, server=3, most=most,
+            leads=leads,
+        )
+        same(found, expected, f"{keys}")
+        ends.append(summary["predicted_seconds"])
+    check(2 < max(leads) <= 9, f"at most {max(leads)} ahead")
+    check(ends[1] < 0.97 * ends[0], f"they ended after {ends} s")
+
+
+def test_each_shard_has_a_clock_of_its_own(scene):
+    graph = ring(5)
+    for staleness, optimizer, latency in ((0, PLAIN, 0), (2, DECAY, 0), (1, PLAIN, 3)):
+        compute = drawn_times(5, 3, 19)
+        network = {"compute_ms": compute, "latency_ms": latency}
+        algorithm = of("ssp", staleness=staleness, server="sharded")
+        found, _, _ = run(scene, graph, algorithm, optimizer, network)
+        expected = asynchronous.sharded(
+            problem_of(graph), optimizer, ROUNDS, times_of(compute, 5), staleness,
+            round(1e6 * latency),
+        )
+        same(found, expected, f"{staleness} latency {latency}")
 
 
 def test_backups_at_equal_speeds_are_the_last_ranks(scene):
@@ -322,7 +374,9 @@ EACH = (
     (of("d-psgd", staleness=2), ring(8)),
     (of("sgp", overlap_rounds=2), digraph()),
     (of("ssp", staleness=3), ring(8)),
+    (of("ssp", staleness=1, server="sharded"), ring(8)),
     (of("round-robin"), ring(8)),
+    (of("ssp", compressor="qsgd", error_feedback=False), ring(8)),
     (of("parameter-server", backup=2), ring(8)),
 )
 

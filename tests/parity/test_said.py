@@ -137,13 +137,21 @@ def of_own_times():
     yield {**stale, **at_5(leave=[1])}, "faults: "
     late = {"variant": "combine-while-adapt", "staleness": 1}
     yield on(RING, "d-psgd", **late), "algorithm.staleness: it is for the form adapt-then-combine"
-    yield on(RING, "ssp", server="sharded"), '"sharded", but ssp has one server'
+    few = {"staleness": 3, "staleness_max": 2}
+    yield on(RING, "ssp", **few), "algorithm.staleness_max: 2, but algorithm.staleness is 3"
+    every = {"staleness": "unbounded", "staleness_max": 2}
+    yield on(RING, "ssp", **every), 'algorithm.staleness_max: 2, but algorithm.staleness is "unbou'
+    split = {**on(RING, "ssp", server="sharded"), "checkpoint": {"every": 5}}
+    yield split, 'checkpoint.every, where algorithm.server is "sharded"'
+    sharded = on(RING, "round-robin", server="sharded")
+    yield sharded, '"sharded", but round-robin has one server'
     yield {**on(RING, "ssp"), "optimizer": {"momentum": 0.9}}, "is defined without momentum"
     yield on(RING, "parameter-server", server=8), "algorithm.server: 8"
     yield on(RING, "parameter-server", backup=8), "algorithm.backup: 8 of 8 nodes"
     sharded = {"backup": 1, "server": "sharded"}
     yield on(RING, "parameter-server", **sharded), '"sharded", but parameter-server has one server'
-    yield on(RING, "parameter-server", backup=1, **TOP), VECTORS
+    both = {"backup": 1, "directions": "both", **TOP}
+    yield on(RING, "parameter-server", **both), 'algorithm.directions: "both", but with backup'
 
 
 def at_5(**event):

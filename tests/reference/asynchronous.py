@@ -161,18 +161,30 @@ def overlapping_sgp(slots, problem, optimizer, rounds, tau):
 
 def served(
     problem, optimizer, rounds, times, staleness, server=0, latency=0, in_turn=False, every=1,
-    backup=None,
+    backup=None, most=None, leads=None, compress=None, feedback=True,
 ):
-    """Ho et al. 2013; staleness None: unbounded. in_turn: Chen, Wang, Li 2019. Commits change the
-    server's model at once; a node has the model when its next gradient may begin, and its round is
-    over then. every: Downpour's local steps, 1/n of whose way is committed (Dean et al. 2012).
-    backup: so many of a round's gradients come to nothing, the last ones (Chen et al. 2016)."""
+    """Ho et al. 2013; staleness None: unbounded. most: of a range of bounds (Zhao et al. 2019).
+    leads: gets by how much nodes were ahead as they went on. compress: of what is committed; with
+    `feedback` the rest of it is committed with the next (Stich, Cordonnier, Jaggi 2018). in_turn:
+    Chen, Wang, Li 2019. Commits change the server's model at once; a node has the model when its
+    next gradient may begin, and its round is over then. every: Downpour's local steps, 1/n of whose
+    way is committed (Dean et al. 2012). backup: so many of a round's gradients come to nothing, the
+    last ones (Chen et al. 2016)."""
     x0 = problem[2].astype(float)
     x, n, nodes = x0[server].copy(), len(x0), steps_of(problem, optimizer)
     pulled, at, models = [None] * n, [None] * n, [[x0[i].copy()] for i in range(n)]
     clocks, waits, early, turn = [0] * n, set(range(n)), {}, 0
+    rest = np.zeros(x0.shape)
+    seen, extra = [[] for _ in range(n)], [0] * n  # when the last two commits of each came
     version, held, before = 0, [0] * n, set()  # of the model; that nodes have; who was early before
     heap, count = [], 0
+
+    def message(i, way):
+        if compress is None:
+            return way
+        sent = compress((way + rest[i])[None])[0]
+        rest[i] = way + rest[i] - sent if feedback else 0
+        return sent
 
     def later(i):
         return 0 if i == server else latency
@@ -182,11 +194,29 @@ def served(
         count += 1
         heapq.heappush(heap, (at, kind, i, count, what))
 
-    def commit(i, way):
+    def commit(now, i, way):
         nonlocal x
         x = x - way / n
         clocks[i] += 1
         waits.add(i)
+        seen[i] = [*seen[i][-1:], now]
+        if most is not None and extra[i] == 0:
+            extra[i] = more(i)
+
+    def more(i):
+        """Zhao et al., Algorithm 2: how many gradients further node i then waits least."""
+        lead, last = clocks[i] - min(clocks), lambda j: seen[j][-1]
+        behind = [j for j in range(n) if clocks[j] == min(clocks)]
+        if not staleness < lead <= most or clocks[i] < max(clocks):
+            return 0
+        if any(len(seen[j]) < 2 for j in [i, *behind]):
+            return 0
+        own = seen[i][1] - seen[i][0]
+        slowest = max(behind, key=lambda j: 2 * seen[j][1] - seen[j][0])
+        each = seen[slowest][1] - seen[slowest][0]
+        theirs = last(slowest) + each * np.arange(1, most - lead + 3)
+        ours = last(i) + own * np.arange(most - lead + 2)
+        return int(abs(theirs[None] - ours[:, None]).min(axis=1).argmin())
 
     def end(i):
         del early[i]
@@ -215,12 +245,16 @@ def served(
             take_batch()
         applied = in_turn and turn in early
         if applied:
-            commit(turn, early.pop(turn))
+            commit(now, turn, early.pop(turn))
             turn = (turn + 1) % n
         allowed = [i for i in sorted(waits)
-                   if staleness is None or clocks[i] - min(clocks) <= staleness]
+                   if staleness is None
+                   or clocks[i] - min(clocks) <= (most if extra[i] else staleness)]
         for i in allowed:
             waits.discard(i)
+            extra[i] -= extra[i] > 0
+            if leads is not None:
+                leads.append(clocks[i] - min(clocks))
             held[i] = version
             push(now + later(i), ARRIVES, i, x.copy())
         return applied or bool(allowed)
@@ -232,11 +266,11 @@ def served(
         if len(models[i]) <= rounds:
             push(now + times[i](len(models[i])), ENDS, i, None)
 
-    def take_gradient(i, g):
+    def take_gradient(now, i, g):
         if in_turn or backup is not None:
             early[i] = g
         else:
-            commit(i, g)
+            commit(now, i, g)
 
     while go_on(0):
         pass
@@ -248,16 +282,75 @@ def served(
                 g = nodes[i].gradient(at[i]) + nodes[i].decay * at[i]
                 at[i] = at[i] - nodes[i].rate * g
                 if len(models[i]) % every == 0:
-                    push(now + later(i), ARRIVES, i, ("commit", pulled[i] - at[i]))
+                    push(now + later(i), ARRIVES, i, ("commit", message(i, pulled[i] - at[i])))
                 else:
                     models[i].append(at[i].copy())
                     push(now + times[i](len(models[i])), ENDS, i, None)
             elif isinstance(what, tuple):
-                take_gradient(i, what[1])
+                take_gradient(now, i, what[1])
             else:
                 take_model(now, i, what)
         while go_on(now):
             while heap and heap[0][:2] == (now, ARRIVES):
                 _, _, i, _, what = heapq.heappop(heap)
                 take_model(now, i, what)
+    return models
+
+
+def sharded(problem, optimizer, rounds, times, staleness, latency=0):
+    """Ho et al. 2013 with a server on each node, which has a part of the vector, and counts commits
+    to it by itself. A node's round is over when the last part of the model is there."""
+    x0 = problem[2].astype(float)
+    n, nodes, models = len(x0), steps_of(problem, optimizer), [[x.copy()] for x in x0]
+    ends = [x0.shape[1] * k // n for k in range(n + 1)]
+    parts = [slice(*pair) for pair in zip(ends, ends[1:])]
+    x = np.concatenate([x0[k][parts[k]] for k in range(n)])
+    clocks, waits = np.zeros((n, n), int), [set(range(n)) for _ in range(n)]
+    at, missing, heap, count = x0.copy(), [n] * n, [], 0
+
+    def push(when, kind, i, what):
+        nonlocal count
+        count += 1
+        heapq.heappush(heap, (when, kind, i, count, what))
+
+    def happen(now, kind, i, what):
+        if kind == ENDS:
+            g = nodes[i].gradient(at[i]) + nodes[i].decay * at[i]
+            for k in range(n):
+                push(now + latency * (k != i), ARRIVES, k, ("commit", i, nodes[i].rate * g / n))
+            missing[i] = n
+            return
+        word, k, values = what
+        if word == "commit":
+            x[parts[i]] -= values[parts[i]]
+            clocks[i][k] += 1
+            waits[i].add(k)
+            return
+        at[i][parts[k]] = values
+        missing[i] -= 1
+        if missing[i] == 0:
+            if clocks.sum(axis=0)[i] > 0:
+                models[i].append(at[i].copy())
+            if len(models[i]) <= rounds:
+                push(now + times[i](len(models[i])), ENDS, i, None)
+
+    def go_on(now):
+        any_one = False
+        for k in range(n):
+            for i in sorted(waits[k]):
+                if clocks[k][i] - clocks[k].min() <= staleness:
+                    waits[k].discard(i)
+                    any_one = True
+                    push(now + latency * (k != i), ARRIVES, i, ("model", k, x[parts[k]].copy()))
+        return any_one
+
+    while go_on(heap[0][0] if heap else 0) or heap:
+        now = heap[0][0]
+        while heap and heap[0][0] == now:
+            _, kind, i, _, what = heapq.heappop(heap)
+            happen(now, kind, i, what)
+        while go_on(now):
+            while heap and heap[0][:2] == (now, ARRIVES):
+                _, kind, i, _, what = heapq.heappop(heap)
+                happen(now, kind, i, what)
     return models
