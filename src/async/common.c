@@ -47,6 +47,7 @@ int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_
     sl_async_sweep(n, hook);
     n->gradient = SL_GRADIENT_NONE;
     sl_async_note(n, &(sl_act){.kind = SL_ACT_GRADIENT, .number = n->state.round});
+    n->statistics.round = n->state.round; /* it may have missed some while it was away */
     n->statistics.push_sum_weight = n->state.push_sum_weight;
     n->statistics.doubtful = n->state.doubtful;
     n->state.doubtful = 0;
