@@ -337,14 +337,8 @@ static int serve(sl_async *n, sl_error *error) {
     return result;
 }
 
-/* Of a run that is repeated: did the view that comes next end the exchange, whole as it is? */
-static bool was_cut(const sl_async *n) {
-    const sl_act *next = n->expected;
-    return n->repeats && next != NULL && next->kind == SL_ACT_COMBINE;
-}
-
 static bool has_model(const sl_async *n) {
-    return sl_owners_have_come(n) && (n->state.round == 0 ? !was_cut(n) : sl_async_may_end(n));
+    return sl_owners_have_come(n) && (n->state.round == 0 || sl_async_may_end(n));
 }
 
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {

@@ -223,8 +223,14 @@ static int take_part(repeated *r, uint32_t rank, uint32_t server, bool *any, sl_
 static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *any,
                            sl_error *error) {
     const sl_async *async = r->s->peers[rank].async;
+    const sl_log_entry *view = next_view(r, rank);
     if (!has_begun(r, rank))
         return take_part(r, rank, UINT32_MAX, any, error);
+    if (view != NULL && view->round == 0) { /* it rested, and had not begun */
+        const int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_REST}, error);
+        if (result != 0)
+            return result;
+    }
     for (uint32_t k = 0; k < act->version_count; k++) {
         const uint32_t server = sl_async_server(async, k);
         if (server != rank && sl_async_come(async, k) < act->versions[k])

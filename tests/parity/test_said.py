@@ -131,7 +131,8 @@ def of_own_times():
     one_peer = {"topology": {"nodes": 8, "family": "one-peer-exponential"}}
     yield {**pairs, **one_peer}, "this topology is a schedule of 3"
     yield {**pairs, "network": {"compute_ms": [[1, 2]]}}, "compute_ms[0]: has 2 times"
-    yield {**pairs, "checkpoint": {"every": 5}}, "checkpoint.every: algorithm 'ad-psgd"
+    ends = {"checkpoint": {"every": 5}, "membership": {"on_loss": "stop"}}
+    yield {**pairs, **ends}, 'checkpoint.every, where membership.on_loss is "stop"'
     stale = on(RING, "d-psgd", staleness=2)
     yield {**stale, **one_peer}, "algorithm.staleness: it needs the same"
     yield {**stale, **at_5(leave=[1])}, "faults: "
