@@ -480,7 +480,18 @@ void sl_members_step(sl_agent *a, sl_membership_event event) {
     rest_if_wanted(a);
 }
 
+/* A connection that was down may keep an ask until its receiver is in the next view, and drops it
+ * as one of the view before: nothing comes of it. */
+static void end_what_is_too_late(sl_agent *a) {
+    if (a->cohort.rest != SL_NODE_COMES_TO_REST || sl_async_rests(a->node.own))
+        return;
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if ((int32_t)(n->process.view - a->side.now.view) > 0)
+            sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = n->rank});
+}
+
 bool sl_members_go_on(sl_agent *a) {
+    end_what_is_too_late(a);
     if (a->cohort.rest == SL_NODE_COMES_TO_REST && sl_async_rests(a->node.own) &&
         a->cohort.cutting != SL_CUTTING_WAITS)
         a->cohort.rest = SL_NODE_HAS_ENDED;

@@ -203,8 +203,12 @@ static void cut(sl_async *n) {
 
 /* Its ask may have come after the cut: nobody waits to hear that it is refused. */
 static void lose(sl_async *n, uint32_t peer) {
+    const sl_averager *a = &n->averager;
+    if (a->phase == SL_AVERAGER_ASKS && a->partner == peer)
+        sl_accounts_cut(n, peer);
     sl_accounts_lose(n, peer);
-    sl_averager_cut(&n->averager, peer);
+    if (a->phase != SL_AVERAGER_SERVES || a->partner != peer)
+        sl_averager_cut(&n->averager, peer);
 }
 
 static bool is_still(const sl_async *n) {
