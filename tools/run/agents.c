@@ -60,10 +60,9 @@ static int on_report(void *context, uint32_t rank, const report *told) {
 
 static bool on_ready(void *context, uint32_t rank) {
     live_run *r = context;
-    const bool apart = sl_experiment_is_asynchronous(r->trial->experiment);
-    /* That round will never be complete: at own times all end in other ones. Agents must be able to
-     * send their reports, or they do not end. */
-    if (r->fleet.failed || r->fleet.interrupted || (apart && r->fleet.saved > 0))
+    /* That round will never be complete. Agents must be able to send their reports, or they do not
+     * end. */
+    if (r->fleet.failed || r->fleet.interrupted)
         r->collector->incomplete = true;
     return r->collector->incomplete || !r->collector->waiting[rank];
 }

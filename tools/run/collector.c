@@ -1,7 +1,10 @@
 /* collector.c - collects the records of all nodes; see collector.h.
  *
  * Records of one round arrive in any order. A node's next record waits (`waiting`) until the round
- * is complete. So models are never copied. */
+ * is complete. So models are never copied. Agents at their own times would wait for each other so,
+ * perhaps for ever: a round is complete when all have told of it or a later one, with the models
+ * that they told of last.
+ */
 #include "run/collector.h"
 
 #include <math.h>
@@ -59,12 +62,16 @@ int collector_open(collector *out, const trial *t, const char *driver, const cha
     c.members = calloc(nodes, sizeof *c.members);
     c.since = calloc(nodes, sizeof *c.since);
     c.from = calloc(nodes, sizeof *c.from);
+    const bool apart = sl_experiment_is_asynchronous(t->experiment) && strcmp(driver, "run") == 0;
+    if (apart)
+        c.copies = calloc(nodes, dimension * sizeof *c.copies);
     c.mean = calloc(dimension, sizeof *c.mean);
     int result = 0;
     for (; c.members != NULL && c.member_count < nodes; c.member_count++)
         c.members[c.member_count] = c.member_count;
     if (c.records == NULL || c.waiting == NULL || c.models == NULL || c.present == NULL ||
-        c.members == NULL || c.since == NULL || c.from == NULL || c.mean == NULL)
+        c.members == NULL || c.since == NULL || c.from == NULL || c.mean == NULL ||
+        (apart && c.copies == NULL))
         result = sl_fail(error, SL_ENOMEM,
                          "out of memory for the records of %u nodes and a model of %zu parameters",
                          nodes, dimension);
@@ -118,6 +125,7 @@ void collector_close(collector *c) {
     free(c->members);
     free(c->since);
     free(c->from);
+    free(c->copies);
     free(c->losses);
     free(c->mean);
     c->records = NULL;
@@ -135,9 +143,9 @@ static const sl_record *record_of(const collector *c, uint32_t k) {
     return &c->records[c->members[k]];
 }
 
-static void show(collector *c) {
+static void show(collector *c, uint64_t round) {
     uint32_t nodes = c->member_count;
-    measured m = {.round = record_of(c, 0)->round.round,
+    measured m = {.round = round,
                   .accuracy_mean_model = c->consensus.mean_model.accuracy,
                   .bytes_per_node = c->consensus.bytes_sent};
     m.consensus = c->consensus.distance;
@@ -168,7 +176,7 @@ static const float **members_models(collector *c) {
     return c->present;
 }
 
-static int complete_round(collector *c, sl_error *error) {
+static int complete_round(collector *c, uint64_t round, sl_error *error) {
     const sl_task *task = &c->trial->task;
     c->consensus.distance =
         sl_consensus_distance(members_models(c), c->member_count, task->dimension, c->mean);
@@ -181,8 +189,7 @@ static int complete_round(collector *c, sl_error *error) {
         c->waiting[c->members[k]] = false;
     }
     c->waiting_count = 0;
-    const uint64_t round = record_of(c, 0)->round.round;
-    show(c);
+    show(c, round);
     int result = sl_folder_consensus(c->folder, round, &c->consensus, error);
     if (result == 0)
         result = sl_folder_remember(c->folder, round, &c->consensus.mean_model, c->mean,
@@ -236,6 +243,34 @@ static bool is_apart(collector *c, uint32_t rank, uint64_t round) {
     return true;
 }
 
+/* Have all told of a later round than the last line's? */
+static int complete_copies(collector *c, sl_error *error) {
+    uint64_t first = UINT64_MAX;
+    for (uint32_t k = 0; k < c->member_count; k++) {
+        if (c->models[c->members[k]] == NULL)
+            return 0;
+        first = record_of(c, k)->round.round < first ? record_of(c, k)->round.round : first;
+    }
+    if (c->member_count == 0 || first <= c->round)
+        return 0;
+    c->round = first;
+    return complete_round(c, first, error);
+}
+
+static int take_copy(collector *c, uint32_t rank, const float *x, sl_error *error) {
+    const size_t d = c->trial->task.dimension;
+    float *copy = c->copies + rank * d;
+    if (!is_member(c, rank)) {
+        if (c->since[rank] == 0)
+            return 0;
+        c->comers--;
+        admit(c, rank);
+    }
+    memcpy(copy, x, d * sizeof *x);
+    c->models[rank] = copy;
+    return complete_copies(c, error);
+}
+
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *error) {
     const uint32_t rank = record->rank;
     sl_record *mine = &c->records[rank];
@@ -244,16 +279,18 @@ int collector_record(collector *c, const sl_record *record, const float *x, sl_e
     int result = sl_folder_metrics(c->folder, mine, error);
     if (result != 0)
         return result;
+    if (c->copies != NULL)
+        return take_copy(c, rank, x, error);
     c->models[rank] = x;
     const uint64_t round = record->round.round;
-    if (round < c->round || round < c->from_last) /* which is complete without it, or never */
+    if (round < c->round) /* which was complete without it */
         return 0;
     if (c->incomplete || (c->absent > 0 && !is_member(c, rank) && is_apart(c, rank, round)))
         return 0;
     if (c->waiting_count == 0 || round == c->round)
         begin_round(c, round);
     c->waiting[rank] = true;
-    return ++c->waiting_count == c->member_count ? complete_round(c, error) : 0;
+    return ++c->waiting_count == c->member_count ? complete_round(c, round, error) : 0;
 }
 
 static int add_loss(collector *c, const sl_loss *loss, sl_error *error) {
@@ -292,7 +329,9 @@ int collector_lose(collector *c, const sl_loss *loss, sl_error *error) {
     if (!take_out(c, loss->rank, &completes))
         return 0;
     const int result = add_loss(c, loss, error);
-    return result == 0 && completes ? complete_round(c, error) : result;
+    if (result == 0 && c->copies != NULL)
+        return complete_copies(c, error);
+    return result == 0 && completes ? complete_round(c, c->round, error) : result;
 }
 
 static void let_in_from(collector *c, uint32_t rank, uint64_t round) {

@@ -25,11 +25,14 @@ typedef struct collector {
     uint32_t comers; /* those, whose records are not waited for yet */
     uint64_t round;  /* that is recorded, or was last */
     uint64_t *from;  /* (nodes) the first that each tells of; 1, or where it has gone on from */
-    uint64_t from_first, from_last; /* of these; before the last one no round is complete */
-    sl_loss *losses;                /* (loss_count) */
+    uint64_t from_first, from_last; /* of these */
+    float *copies; /* (nodes, d) agents at their own times wait for nobody's record: the models that
+                      they told of last; else NULL */
+    sl_loss *losses; /* (loss_count) */
     uint32_t loss_count;
     bool incomplete;       /* a node is gone: no round will be complete */
-    const float **models;  /* (nodes) models (d) as they came with the records; borrowed */
+    const float **models;  /* (nodes) models (d) as they came with the records; borrowed, or copies;
+                              NULL: none has come */
     const float **present; /* (member_count) the members' */
     float *mean;           /* (d) of the last round that all nodes have recorded */
     bool has_consensus;
