@@ -66,6 +66,9 @@ typedef enum sl_gpu_direct {
     SL_GPU_DIRECT_ON
 } sl_gpu_direct;
 
+/* Do agents of one host and user read what neighbours send in these neighbours' memory? */
+typedef enum sl_memory { SL_MEMORY_AUTO, SL_MEMORY_OFF } sl_memory;
+
 /* When a message begins to leave: once its gradient is there, or layer by layer, the last one
  * first.
  */
@@ -74,9 +77,10 @@ typedef enum sl_overlap { SL_OVERLAP_NONE, SL_OVERLAP_LAYERS } sl_overlap;
 typedef struct sl_transport_config {
     char provider[SL_NAME_MAX]; /* libfabric provider: "tcp", "verbs" */
     sl_gpu_direct gpu_direct;   /* see sl_agent_find_path */
-    uint32_t chunk_bytes;       /* payload of one frame */
-    bool checksums;             /* of the payloads that this agent sends */
-    double norm_limit;          /* of a part that comes, in norms of the own one; 0: any is taken */
+    sl_memory memory;
+    uint32_t chunk_bytes; /* payload of one frame */
+    bool checksums;       /* of the payloads that this agent sends */
+    double norm_limit;    /* of a part that comes, in norms of the own one; 0: any is taken */
     sl_overlap overlap;
     uint64_t window_chunks;   /* receive buffers for each neighbour; SL_COUNT_AUTO: by where the
                                  agent listens */
