@@ -64,13 +64,9 @@ static int make(sl_arena *a, sl_error *error) {
     a->descriptor = memfd_create("starling", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (a->descriptor < 0)
         return fail(error, a->bytes, "memfd_create");
-    const int missing = posix_fallocate(a->descriptor, 0, (off_t)a->bytes);
-    if (missing != 0) {
-        errno = missing;
-        return fail(error, a->bytes, "fallocate");
-    }
-    void *base =
-        mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, a->descriptor, 0);
+    if (ftruncate(a->descriptor, (off_t)a->bytes) != 0)
+        return fail(error, a->bytes, "ftruncate");
+    void *base = mmap(NULL, a->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, a->descriptor, 0);
     if (base == MAP_FAILED)
         return fail(error, a->bytes, "mmap");
     a->base = base;

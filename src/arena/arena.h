@@ -28,8 +28,8 @@ typedef struct sl_mailbox sl_mailbox;
 
 enum { SL_ARENA_WHY_MAX = 192 };
 
-/* All pages are there when this returns: no write to it can fail. SL_ENOMEM, and what it does not
- * fit. */
+/* Its pages are taken as they are written, as those of any other memory: the limits of /dev/shm are
+ * not its. SL_ENOMEM, and what it does not fit. */
 int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error);
 void sl_arena_close(sl_arena **arena);
 uint8_t *sl_arena_memory(const sl_arena *arena); /* (bytes) SL_VEC_ALIGNMENT */
