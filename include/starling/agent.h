@@ -144,6 +144,7 @@ typedef struct sl_agent_edge {
     uint32_t rank;
     bool agreed; /* connected, with the same experiment: */
     char protection[SL_AGENT_PROTECTION_MAX];
+    bool memory; /* each reads what the other one sends in that one's memory (transport.memory) */
     uint64_t exchange; /* that it is in, as far as is known; at own times: its round */
     bool awaited;      /* the step under way waits for its message, or for it to take one */
     bool heard;        /* it has said what it does: */

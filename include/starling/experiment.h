@@ -66,6 +66,9 @@ typedef enum sl_gpu_direct {
     SL_GPU_DIRECT_ON
 } sl_gpu_direct;
 
+/* Do agents of one host and user read what neighbours send in these neighbours' memory? */
+typedef enum sl_memory { SL_MEMORY_AUTO, SL_MEMORY_OFF } sl_memory;
+
 /* When a message begins to leave: once its gradient is there, or beside it, as starling/ranges.h
  * says. */
 #define SL_OVERLAPS(X)                                                                             \
@@ -97,9 +100,10 @@ typedef enum sl_buckets {
 typedef struct sl_transport_config {
     char provider[SL_NAME_MAX]; /* libfabric provider: "tcp", "verbs" */
     sl_gpu_direct gpu_direct;   /* see sl_agent_find_path */
-    uint32_t chunk_bytes;       /* payload of one frame */
-    bool checksums;             /* of the payloads that this agent sends */
-    double norm_limit;          /* of a part that comes, in norms of the own one; 0: any is taken */
+    sl_memory memory;
+    uint32_t chunk_bytes; /* payload of one frame */
+    bool checksums;       /* of the payloads that this agent sends */
+    double norm_limit;    /* of a part that comes, in norms of the own one; 0: any is taken */
     sl_overlap overlap;
     sl_buckets buckets;
     uint64_t partition_bytes; /* at most, of what is partitioned */

@@ -8,7 +8,8 @@
  *      "waits_for": "edge 4->3, round 813: part 0 of 1 has not come",
  *      "root": {"rank": 5, "doing": "computes", "round": 812, "still_s": 41.2},
  *      "neighbours": [{"rank": 4, "connected": true,
- *                      "protection": "TLS 1.3, key, AES-256-GCM", "awaited": true,
+ *                      "protection": "TLS 1.3, key, AES-256-GCM", "memory": false,
+ *                      "awaited": true,
  *                      "said": {"rank": 4, "doing": "exchanges", "round": 812, "still_s": 40.8,
  *                               "ago_s": 0.1, "waits_for": 5, "root": {...}}}, ...]}
  *

@@ -4,7 +4,7 @@
 
 #include "starling/api.h"
 
-#define SL_PROTOCOL_VERSION 13u
+#define SL_PROTOCOL_VERSION 14u
 
 #ifdef __cplusplus
 extern "C" {

@@ -117,6 +117,20 @@ static void renew(sl_agent *a, sl_neighbour *n) {
     n->renewed = false;
 }
 
+/* Of neighbours at one address one would expect that they read each other's memory. */
+static void tell_apart(sl_agent *a, sl_neighbour *n) {
+    const sl_roster *roster = a->side.roster;
+    if (n->process.apart_told || n->process.why_apart[0] == '\0' || !sl_neighbour_has_address(n) ||
+        a->side.rank >= sl_roster_count(roster) ||
+        strcmp(sl_roster_host(roster, n->rank), sl_roster_host(roster, a->side.rank)) != 0)
+        return;
+    n->process.apart_told = true;
+    sl_agent_notice(a,
+                    "transport.memory: data goes through the connection to agent %u, and not "
+                    "through memory: %s",
+                    n->rank, n->process.why_apart);
+}
+
 /* A connection was agreed on: what came over the one before goes on. */
 static void come_back(sl_agent *a, sl_neighbour *n) {
     const bool knows_nothing = n->stream.numbered.frames == 0 || n->absence.gone;
@@ -191,6 +205,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
         sl_buffer_release(buffer);
     if (n->back)
         come_back(a, n);
+    tell_apart(a, n);
     sl_members_see_off(a, n);
     if (result == SL_ARRIVED_BROKEN)
         lose(a, n, &error);

@@ -285,7 +285,7 @@ static int open_guard(sl_agent *a, const struct sockaddr_storage *address, sl_er
 static int open_fabric(sl_agent *a, sl_error *error) {
     sl_fabric_settings settings = {.provider = a->settings.experiment->transport.provider,
                                    .gpu = memory_of_payloads(a) >= 0,
-                                   .reserve = 2 * a->neighbour_count + RESERVE_OF_FILES,
+                                   .reserve = 3 * a->neighbour_count + RESERVE_OF_FILES,
                                    .context = a,
                                    .requested = sl_contacts_requested};
     int result = find_own_address(a, &settings.address, error);
@@ -334,8 +334,37 @@ static int open_envelopes(sl_agent *a, sl_error *error) {
     return sl_sealed_buffers_open(&a->side.guard.envelopes, a->side.fabric, owners, bytes, error);
 }
 
-/* What neighbours receive into, and where parts stay that they may not have. With GPU-direct, parts
+/* Is all that comes a plain vector, of which nothing has to be checked before it is used? */
+static bool comes_plain(const sl_agent *a) {
+    const sl_algorithm *algorithm = sl_algorithm_of(&a->plan.config, NULL);
+    return a->plan.config.compressor.kind == SL_COMPRESSOR_IDENTITY && a->plan.phase_count == 0 &&
+           algorithm != NULL && !sl_algorithm_sums_sparse(algorithm) &&
+           a->settings.experiment->transport.norm_limit == 0;
+}
+
+/* Parts that neighbours may not have; where they can, they read them there. With GPU-direct, parts
  * are not copied: links between GPUs answer soon. */
+static int open_copies(sl_agent *a, sl_error *error) {
+    const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.limits.window;
+    const size_t part_bytes = a->side.limits.part_bytes_max;
+    uint8_t *memory = NULL;
+    sl_error why;
+    a->side.reads = copies > 0 && a->side.vec->on_host &&
+                    a->settings.experiment->transport.memory == SL_MEMORY_AUTO;
+    a->side.reads_in_place = comes_plain(a);
+    if (a->side.reads &&
+        sl_arena_open(&a->side.arena, sl_copies_bytes(copies, part_bytes), &why) == 0)
+        memory = sl_arena_memory(a->side.arena);
+    else if (a->side.reads)
+        sl_agent_notice(a, "transport.memory: %s; what this agent sends goes through connections",
+                        why.text);
+    const int result = sl_copies_open(&a->side.copies, copies, part_bytes, memory, error);
+    return result != 0 || copies == 0 ? result
+                                      : sl_fabric_register(a->side.fabric, a->side.copies.memory,
+                                                           a->side.copies.memory_bytes, -1, error);
+}
+
+/* What is sent from, and what neighbours receive into. */
 static int open_pools(sl_agent *a, sl_error *error) {
     const sl_task *lender = a->settings.task.vouch != NULL ? &a->settings.task : NULL;
     const bool sums =
@@ -349,12 +378,7 @@ static int open_pools(sl_agent *a, sl_error *error) {
         result = sl_neighbour_open(n, error);
     if (result == 0)
         result = open_envelopes(a, error);
-    const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.limits.window;
-    if (result == 0)
-        result = sl_copies_open(&a->side.copies, copies, a->side.limits.part_bytes_max, error);
-    return result != 0 || copies == 0 ? result
-                                      : sl_fabric_register(a->side.fabric, a->side.copies.memory,
-                                                           a->side.copies.memory_bytes, -1, error);
+    return result != 0 ? result : open_copies(a, error);
 }
 
 /* Not at all, unless settings.meets, or agents agree on a checkpoint, or average their models at
@@ -510,6 +534,7 @@ void sl_agent_close(sl_agent **agent) {
     sl_trust_close(a);
     sl_saving_close(a);
     sl_copies_close(&a->side.copies);
+    sl_arena_close(&a->side.arena);
     sl_calls_close(&a->calls);
     sl_averaging_close(a);
     if (a->side.payload_memory != NULL)

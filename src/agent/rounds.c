@@ -113,7 +113,8 @@ static void keep_part(sl_agent *a, uint32_t part, bool copy) {
     uint32_t place = SL_COPY_NONE;
     for (uint32_t i = 0; i < a->receiver_count; i++) {
         sl_neighbour *n = a->receivers[i];
-        if (n->first + part >= n->stream.numbered.data || sl_neighbour_part_came(n, part))
+        if (n->first + part >= n->stream.numbered.data || sl_neighbour_part_came(n, part) ||
+            sl_stream_has_copy(&n->stream, n->first + part))
             continue;
         const sl_frame frame = sl_outbox_frame(&a->outbox, part);
         if (place == SL_COPY_NONE)
@@ -133,12 +134,15 @@ static bool have_left(const sl_agent *a) {
     return true;
 }
 
+/* Where there is a copy for the receiver, nothing leaves from the node's memory. */
 static bool has_left_for_all(const sl_agent *a, uint32_t part, bool *came) {
     *came = true;
     for (uint32_t i = 0; i < a->receiver_count; i++) {
-        if (!sl_neighbour_part_left(a->receivers[i], part))
+        const sl_neighbour *n = a->receivers[i];
+        const bool copied = sl_stream_has_copy(&n->stream, n->first + part);
+        if (!copied && !sl_neighbour_part_left(n, part))
             return false;
-        *came = *came && sl_neighbour_part_came(a->receivers[i], part);
+        *came = *came && (copied || sl_neighbour_part_came(n, part));
     }
     return true;
 }
@@ -228,10 +232,18 @@ static bool find_receivers(sl_agent *a, const sl_row *to) {
     return all;
 }
 
+/* How many of them read copies where they are? */
+static uint32_t count_lent(const sl_agent *a) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < a->receiver_count; i++)
+        count += a->receivers[i]->link.lends;
+    return count;
+}
+
 /* What does not stay until it is answered leaves as a copy. */
 static uint32_t copy_of(sl_agent *a, const sl_async_part *part, const sl_frame *frame) {
     sl_copies *copies = &a->side.copies;
-    if (part->stays || frame->payload_bytes == 0 || a->receiver_count == 0)
+    if ((part->stays && count_lent(a) == 0) || frame->payload_bytes == 0 || a->receiver_count == 0)
         return SL_COPY_NONE;
     const uint32_t place = sl_copies_add(copies, frame, part->payload.data, false);
     sl_copies_make(copies, place);
@@ -257,7 +269,8 @@ void sl_agent_take_account(sl_agent *a, const sl_neighbour *from, const sl_frame
 }
 
 static void send_part(sl_agent *a, const sl_async_part *part) {
-    const bool sums = a->outbox.sums && part->payload.bytes > 0;
+    const bool sums =
+        a->outbox.sums && part->payload.bytes > 0 && count_lent(a) < a->receiver_count;
     const sl_frame frame = {.type = SL_FRAME_DATA,
                             .view = a->side.now.view,
                             .exchange = part->number,

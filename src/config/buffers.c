@@ -9,6 +9,8 @@
 static const size_t receive_bytes_max = 32u << 20;
 static const size_t batches_bytes = 4u << 20; /* of a neighbour, for a device: two batches' */
 static const size_t near_chunks = 8, distant_chunks = 32; /* 32 of 112 KiB: 700 Mbit/s at 40 ms */
+static const size_t shared_chunks = 56; /* nothing is between two that read each other's memory: who
+                                           does not run holds the other up after so many */
 
 static uint32_t partners_in_form(const sl_experiment *e, uint32_t rank) {
     const uint32_t nodes = sl_topology_nodes(e->topology);
@@ -50,7 +52,12 @@ static uint32_t window_of(const sl_experiment *e, uint32_t rank, size_t chunks) 
 
 static size_t chunks_of(const sl_experiment *e, bool is_distant) {
     const uint64_t said = e->transport.window_chunks;
-    return said != SL_COUNT_AUTO ? said : is_distant ? distant_chunks : near_chunks;
+    const bool shares = e->transport.memory == SL_MEMORY_AUTO &&
+                        !sl_device_describe(e->device, &(sl_device_info){0});
+    return said != SL_COUNT_AUTO ? said
+           : is_distant          ? distant_chunks
+           : shares              ? shared_chunks
+                                 : near_chunks;
 }
 
 uint32_t sl_host_window(const sl_experiment *e, uint32_t rank) {

@@ -32,6 +32,7 @@ static const char *const restarts[] = {"never", "on-failure", "always", NULL};
 static const char *const overlaps[] = {SL_OVERLAPS(NAME) NULL};
 static const char *const bucketings[] = {SL_BUCKETINGS(NAME) NULL};
 static const char *const gpu_directs[] = {"off", "auto", "on", NULL};
+static const char *const memories[] = {"auto", "off", NULL};
 static const char *const partitions[] = {
     SL_PARTITIONS(NAME) NULL,
 };
@@ -254,6 +255,10 @@ static const sl_key behind[] = {
      .fallback = "\"off\"",
      .help = "send from GPU memory to GPU memory; where that is impossible, on is refused and auto "
              "goes through host memory, each with the reason"},
+    {"transport.memory", SL_KEY_CHOICE, AT(transport.memory), .choices = memories,
+     .fallback = "\"auto\"", .is_later = true,
+     .help = "auto: agents of one host and user read what neighbours send in these neighbours' "
+             "memory; off: all goes through connections"},
     /* 112 KiB: the kernel's copy, two neighbours' parts and the model's range fit in 512 KiB. */
     {"transport.chunk_bytes", SL_KEY_U32, AT(transport.chunk_bytes), BETWEEN(4096, 16777216),
      .fallback = "114688",
@@ -280,7 +285,8 @@ static const sl_key behind[] = {
      .help = "partitioned: bytes of the vector in a piece, at most"},
     {"transport.window_chunks", SL_KEY_COUNT, AT(transport.window_chunks), BETWEEN(2, 64),
      .fallback = "\"auto\"",
-     .help = "receive buffers per neighbour; auto = 8 on loopback, else 32"},
+     .help = "receive buffers per neighbour; auto = 56 on loopback (8 without transport.memory), "
+             "else 32"},
     {"transport.timeout_s", SL_KEY_REAL, AT(transport.timeout_s), BETWEEN(0.5, 86400),
      .fallback = "30", .help = "seconds of silence after which a neighbour counts as dead"},
     {"transport.connect_timeout_s", SL_KEY_REAL, AT(transport.connect_timeout_s),

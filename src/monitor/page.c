@@ -28,9 +28,9 @@ static json_t *describe_said(const sl_agent_edge *edge) {
 }
 
 static json_t *describe_edge(const sl_agent_edge *edge) {
-    return json_pack("{s:I, s:b, s:s?, s:b, s:o}", "rank", (json_int_t)edge->rank, "connected",
-                     edge->agreed, "protection", edge->agreed ? edge->protection : NULL, "awaited",
-                     edge->awaited, "said", describe_said(edge));
+    return json_pack("{s:I, s:b, s:s?, s:b, s:b, s:o}", "rank", (json_int_t)edge->rank, "connected",
+                     edge->agreed, "protection", edge->agreed ? edge->protection : NULL, "memory",
+                     edge->memory, "awaited", edge->awaited, "said", describe_said(edge));
 }
 
 static json_t *describe_edges(sl_agent *agent) {

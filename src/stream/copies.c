@@ -8,16 +8,27 @@
 #include "base/round_up.h"
 #include "starling/vec.h"
 
-int sl_copies_open(sl_copies *out, uint32_t count, size_t part_bytes, sl_error *error) {
-    const size_t stride = sl_round_up(part_bytes, SL_VEC_ALIGNMENT);
-    sl_copies k = {.count = count, .free_count = count};
+static size_t stride_of(size_t part_bytes) {
+    return sl_round_up(part_bytes, SL_VEC_ALIGNMENT);
+}
+
+size_t sl_copies_bytes(uint32_t count, size_t part_bytes) {
+    return count * stride_of(part_bytes);
+}
+
+int sl_copies_open(sl_copies *out, uint32_t count, size_t part_bytes, uint8_t *memory,
+                   sl_error *error) {
+    const size_t stride = stride_of(part_bytes);
+    sl_copies k = {.count = count,
+                   .free_count = count,
+                   .memory_bytes = sl_copies_bytes(count, part_bytes),
+                   .is_given = memory != NULL};
     *out = (sl_copies){0};
     if (count == 0)
         return 0;
     k.parts = calloc(count, sizeof *k.parts);
     k.free = calloc(count, sizeof *k.free);
-    k.memory_bytes = count * stride;
-    k.memory = aligned_alloc(SL_VEC_ALIGNMENT, k.memory_bytes);
+    k.memory = memory != NULL ? memory : aligned_alloc(SL_VEC_ALIGNMENT, k.memory_bytes);
     if (k.parts == NULL || k.free == NULL || k.memory == NULL) {
         sl_copies_close(&k);
         return sl_fail(error, SL_ENOMEM, "out of memory for copies of %u parts", count);
@@ -33,7 +44,8 @@ int sl_copies_open(sl_copies *out, uint32_t count, size_t part_bytes, sl_error *
 void sl_copies_close(sl_copies *k) {
     free(k->parts);
     free(k->free);
-    free(k->memory);
+    if (!k->is_given)
+        free(k->memory);
     *k = (sl_copies){0};
 }
 
@@ -49,6 +61,13 @@ uint32_t sl_copies_add(sl_copies *k, const sl_frame *frame, const void *payload,
 
 static bool stands(const sl_copy *part) {
     return part->payload != part->copy;
+}
+
+bool sl_copies_is(const sl_copies *k, uint32_t place, const sl_frame *frame) {
+    const sl_copy *part = &k->parts[place];
+    return part->users > 0 && part->frame.view == frame->view &&
+           part->frame.exchange == frame->exchange && part->frame.step == frame->step &&
+           part->frame.part == frame->part;
 }
 
 void sl_copies_make(sl_copies *k, uint32_t place) {

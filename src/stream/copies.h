@@ -37,18 +37,25 @@ typedef struct sl_copies {
     uint32_t count, free_count;
     uint32_t stands; /* how many are where the node has them */
     uint32_t *free;  /* (free_count) the place freed last is taken first: it is in cache */
-    uint8_t *memory; /* (memory_bytes) of all copies */
+    uint8_t *memory; /* (memory_bytes) of all copies, SL_VEC_ALIGNMENT */
     size_t memory_bytes;
+    bool is_given; /* the memory is the caller's */
 } sl_copies;
 
-/* count 0: nothing is copied, senders wait until their parts have come. What leaves from `memory`
- * may have to be registered, by the caller. SL_ENOMEM. */
-int sl_copies_open(sl_copies *out, uint32_t count, size_t part_bytes, sl_error *error);
+/* Bytes of memory that so many copies need. */
+size_t sl_copies_bytes(uint32_t count, size_t part_bytes);
+/* count 0: nothing is copied, senders wait until their parts have come. memory: (sl_copies_bytes),
+ * until the copies are closed; NULL: their own. What leaves from it may have to be registered, by
+ * the caller. SL_ENOMEM. */
+int sl_copies_open(sl_copies *out, uint32_t count, size_t part_bytes, uint8_t *memory,
+                   sl_error *error);
 void sl_copies_close(sl_copies *copies);
 /* Notes a part, without users yet; returns its place. answered: it stands where the node has it
  * until its receivers' messages come. */
 uint32_t sl_copies_add(sl_copies *copies, const sl_frame *frame, const void *payload,
                        bool answered);
+/* Is this part there still? */
+bool sl_copies_is(const sl_copies *copies, uint32_t place, const sl_frame *frame);
 /* The node is about to overwrite it. */
 void sl_copies_make(sl_copies *copies, uint32_t place);
 /* Does a part of another exchange, or of another step and not to be answered, stand where the node

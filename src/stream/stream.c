@@ -9,7 +9,7 @@ enum { FIRST_CAPACITY = 16, CREDIT_AHEAD_MAX = 4096 };
 bool sl_stream_numbers(sl_frame_type type) {
     const unsigned unnumbered = 1u << SL_FRAME_HELLO | 1u << SL_FRAME_HANDSHAKE |
                                 1u << SL_FRAME_CREDIT | 1u << SL_FRAME_HEARTBEAT |
-                                1u << SL_FRAME_ABORT;
+                                1u << SL_FRAME_ABORT | 1u << SL_FRAME_OFFER | 1u << SL_FRAME_MEMORY;
     return (unnumbered >> type & 1) == 0;
 }
 
@@ -27,8 +27,12 @@ bool sl_stream_open(sl_stream *out, sl_copies *copies, uint32_t window) {
     while (out->capacity < window)
         out->capacity *= 2;
     out->frames = calloc(out->capacity, sizeof *out->frames);
+    out->lent = malloc(window * sizeof *out->lent);
+    out->is_free = calloc(window, sizeof *out->is_free);
+    for (uint32_t i = 0; i < window && out->lent != NULL; i++)
+        out->lent[i] = SL_COPY_NONE;
     out->credit_told = window;
-    return out->frames != NULL;
+    return out->frames != NULL && out->lent != NULL && out->is_free != NULL;
 }
 
 /* It is not sent again, or without its payload. */
@@ -49,21 +53,53 @@ static void acknowledge(sl_stream *s, uint64_t frames) {
     }
 }
 
+static uint32_t *lent_at(const sl_stream *s, uint64_t data) {
+    return &s->lent[data % s->window];
+}
+
+static void take_back(sl_stream *s, uint64_t data) {
+    uint32_t *lent = lent_at(s, data);
+    if (*lent != SL_COPY_NONE)
+        sl_copies_drop(s->copies, *lent);
+    *lent = SL_COPY_NONE;
+}
+
+/* Its credit says so: what it holds is behind these. */
+static void take_back_read(sl_stream *s) {
+    uint64_t until = s->credit > s->read_at_once ? s->credit - s->read_at_once : 0;
+    if (until > s->numbered.data)
+        until = s->numbered.data;
+    for (; s->read_at_once > 0 && s->returned < until; s->returned++)
+        take_back(s, s->returned);
+}
+
+static void take_back_all(sl_stream *s) {
+    for (uint32_t i = 0; i < s->window; i++)
+        take_back(s, i);
+}
+
 void sl_stream_close(sl_stream *s) {
     if (s->frames != NULL)
         acknowledge(s, s->numbered.frames);
+    if (s->lent != NULL)
+        take_back_all(s);
     free(s->frames);
+    free(s->lent);
+    free(s->is_free);
     *s = (sl_stream){0};
 }
 
 void sl_stream_renew(sl_stream *s) {
     acknowledge(s, s->numbered.frames);
-    const uint32_t held = s->held; /* buffers of the process before */
+    take_back_all(s);
     *s = (sl_stream){.copies = s->copies,
                      .window = s->window,
                      .frames = s->frames,
                      .capacity = s->capacity,
-                     .held = held};
+                     .lent = s->lent,
+                     .before = s->before + s->received.data,
+                     .freed = s->freed,
+                     .is_free = s->is_free};
     s->credit_told = sl_stream_credit(s); /* HELLO has said so, or will */
 }
 
@@ -106,8 +142,14 @@ const void *sl_stream_payload(const sl_stream *s, const sl_sent_frame *sent) {
     return sent->copy != SL_COPY_NONE ? s->copies->parts[sent->copy].payload : sent->payload;
 }
 
-void sl_stream_pass(sl_stream *s) {
-    count(&s->sent, &at(s, s->sent.frames)->frame);
+void sl_stream_pass(sl_stream *s, bool lends) {
+    const sl_sent_frame *sent = at(s, s->sent.frames);
+    uint32_t *lent = lent_at(s, s->sent.data);
+    if (lends && *lent == SL_COPY_NONE) { /* else it has left before */
+        *lent = sent->copy;
+        s->copies->parts[sent->copy].users++;
+    }
+    count(&s->sent, &sent->frame);
 }
 
 void sl_stream_void(sl_stream *s, uint32_t types) {
@@ -124,19 +166,35 @@ void sl_stream_void(sl_stream *s, uint32_t types) {
 }
 
 bool sl_stream_has_credit(const sl_stream *s) {
-    return s->numbered.data < s->credit && s->numbered.data < s->acknowledged.data + s->window;
+    return s->numbered.data < s->credit && s->numbered.data < s->acknowledged.data + s->window &&
+           (s->read_at_once == 0 || s->numbered.data < s->returned + s->window);
+}
+
+/* Data frame number `number`; NULL: it is acknowledged, or not here yet. */
+static sl_sent_frame *find_data(const sl_stream *s, uint64_t number) {
+    uint64_t data = s->numbered.data;
+    for (uint64_t i = s->numbered.frames; i-- > s->acknowledged.frames;) {
+        sl_sent_frame *sent = at(s, i);
+        if (sl_frame_is_data(&sent->frame) && --data == number)
+            return sent;
+    }
+    return NULL;
 }
 
 void sl_stream_use_copy(sl_stream *s, uint64_t number, uint32_t copy) {
-    uint64_t data = s->acknowledged.data;
-    for (uint64_t i = s->acknowledged.frames; i < s->numbered.frames; i++) {
-        sl_sent_frame *sent = at(s, i);
-        if (!sl_frame_is_data(&sent->frame) || data++ != number)
-            continue;
-        sent->copy = copy;
-        s->copies->parts[copy].users++;
-        return;
-    }
+    find_data(s, number)->copy = copy;
+    s->copies->parts[copy].users++;
+}
+
+bool sl_stream_has_copy(const sl_stream *s, uint64_t number) {
+    const sl_sent_frame *sent = find_data(s, number);
+    return sent != NULL && sent->copy != SL_COPY_NONE;
+}
+
+void sl_stream_lend(sl_stream *s, uint32_t read_at_once) {
+    if (read_at_once > 0)
+        s->read_at_once = read_at_once;
+    take_back_read(s);
 }
 
 /* ---- receiving ---- */
@@ -151,17 +209,24 @@ const char *sl_stream_hear(sl_stream *s, const sl_frame *header) {
     acknowledge(s, s->acknowledged.frames + more);
     if ((int32_t)(header->credit - (uint32_t)s->credit) > 0)
         s->credit += header->credit - (uint32_t)s->credit;
+    take_back_read(s);
     return NULL;
 }
 
 const char *sl_stream_receive(sl_stream *s, const sl_frame *frame) {
     count(&s->received, frame);
-    s->held += sl_frame_is_data(frame);
     return s->received.data > s->credit_told ? "more data than it was allowed to send" : NULL;
 }
 
+void sl_stream_release(sl_stream *s, uint64_t number) {
+    const uint64_t came = s->before + s->received.data;
+    s->is_free[number % s->window] = true;
+    for (; s->freed < came && s->is_free[s->freed % s->window]; s->freed++)
+        s->is_free[s->freed % s->window] = false;
+}
+
 uint64_t sl_stream_credit(const sl_stream *s) {
-    return s->received.data + s->window - s->held;
+    return s->freed + s->window - s->before;
 }
 
 void sl_stream_told(sl_stream *s) {
@@ -188,6 +253,7 @@ void sl_stream_resume(sl_stream *s, const sl_stream_standing *theirs) {
     s->left = s->acknowledged.data;
     if (s->credit < theirs->credit)
         s->credit = theirs->credit;
+    take_back_read(s);
 }
 
 void sl_stream_abandon(sl_stream *s) {
@@ -198,7 +264,13 @@ void sl_stream_abandon(sl_stream *s) {
 
 void sl_stream_return(sl_stream *s, const sl_stream_standing *theirs) {
     sl_stream_abandon(s);
+    const uint64_t came = theirs->received.data;
+    for (uint64_t i = came > s->returned ? came : s->returned; i < s->numbered.data; i++)
+        take_back(s, i); /* it never came */
     s->numbered = s->sent = s->acknowledged = theirs->received;
     s->left = theirs->received.data;
     s->credit = theirs->credit;
+    if (s->returned > s->numbered.data)
+        s->returned = s->numbered.data;
+    take_back_read(s);
 }

@@ -1,18 +1,21 @@
 /* stream.h - the numbered frames that go to one process, and that come from it. Pure: no I/O, no
  * clock.
  *
- * Every frame but those of the connection itself (HELLO, HANDSHAKE, CREDIT, HEARTBEAT, ABORT) has
- * the next number of one sequence. The frame does not hold its number: a connection keeps order,
- * and HELLO says how many frames came before it. Each header acknowledges, modulo 2^32. What is not
- * acknowledged is sent again over the next connection, in order. So a frame comes exactly once, and
- * after all that were sent before it; or its receiver is lost.
+ * Every frame but those of the connection itself (HELLO, HANDSHAKE, CREDIT, HEARTBEAT, ABORT,
+ * OFFER, MEMORY) has the next number of one sequence. The frame does not hold its number: a
+ * connection keeps order, and HELLO says how many frames came before it. Each header acknowledges,
+ * modulo 2^32. What is not acknowledged is sent again over the next connection, in order. So a
+ * frame comes exactly once, and after all that were sent before it; or its receiver is lost.
  *
  * Data leaves from its sender's memory. That holds still until the frame is acknowledged, or there
  * is a copy (copies.h), or the payload is void: then the header is sent again without it, so that
  * numbers have no gaps.
  *
- * Data frames (DATA, DIRECT) are counted apart, too, for credit: each side says how many of them
- * the other may have sent. Other frames are taken from their buffers at once, and need none.
+ * Data frames (DATA, DIRECT, REF) are counted apart, too, for credit: each side says how many of
+ * them the other may have sent. Other frames are taken from their buffers at once, and need none.
+ * A buffer counts as free when those of all frames before it are, too. So credit also says which
+ * copies the other side, where it reads them in this one's memory, has done with: they are lent to
+ * it until then, come what may to connections, or until another process is in its place.
  */
 #ifndef SL_STREAM_H
 #define SL_STREAM_H
@@ -44,11 +47,17 @@ typedef struct sl_stream {
     uint64_t left;         /* data frames of those sent: out of this process's memory */
     sl_count acknowledged; /* they came */
     uint64_t credit;       /* data frames that the other side lets this one send */
+    uint32_t read_at_once; /* data frames that the other side holds at most, where it reads copies;
+                              0: it does not */
+    uint64_t returned;     /* data frames that it does not hold any more */
+    uint32_t *lent;        /* (window) copies of those behind, by number modulo window */
 
     sl_count received;
     sl_count received_told; /* what the other side knows of that */
     uint64_t credit_told;   /* the same, of sl_stream_credit */
-    uint32_t held;          /* receive buffers of data frames that are not released yet */
+    uint64_t before;        /* data frames that came of processes before this one */
+    uint64_t freed;         /* data frames, with those, whose buffers are free, and all before */
+    bool *is_free;          /* (window) of those behind, by number modulo window */
 } sl_stream;
 
 /* false: out of memory. */
@@ -58,7 +67,8 @@ void sl_stream_close(sl_stream *stream);
 void sl_stream_renew(sl_stream *stream);
 
 static inline bool sl_frame_is_data(const sl_frame *frame) {
-    return frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT;
+    return frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT ||
+           frame->type == SL_FRAME_REF;
 }
 /* Has a frame of this type a number? */
 bool sl_stream_numbers(sl_frame_type type);
@@ -72,14 +82,18 @@ bool sl_stream_add(sl_stream *stream, const sl_frame *frame, const void *payload
 const sl_sent_frame *sl_stream_next(const sl_stream *stream);
 /* Where its payload is now. */
 const void *sl_stream_payload(const sl_stream *stream, const sl_sent_frame *sent);
-/* The connection has got it. */
-void sl_stream_pass(sl_stream *stream);
+/* The connection has got it; `lends`: as a reference to its copy. */
+void sl_stream_pass(sl_stream *stream, bool lends);
 /* The payloads of unacknowledged frames of these types (a bit for each) are not sent any more. */
 void sl_stream_void(sl_stream *stream, uint32_t types);
 /* May one more data frame be sent? */
 bool sl_stream_has_credit(const sl_stream *stream);
 /* Data frame number `number` is sent from this copy from now on. */
 void sl_stream_use_copy(sl_stream *stream, uint64_t number, uint32_t copy);
+/* Is it, and not acknowledged yet? */
+bool sl_stream_has_copy(const sl_stream *stream, uint64_t number);
+/* The other side reads copies from now on, of so many data frames at once; 0: it does not. */
+void sl_stream_lend(sl_stream *stream, uint32_t read_at_once);
 
 /* ---- receiving ---- */
 
@@ -87,9 +101,15 @@ void sl_stream_use_copy(sl_stream *stream, uint64_t number, uint32_t copy);
 const char *sl_stream_hear(sl_stream *stream, const sl_frame *header);
 /* A numbered frame came. NULL, or why it must not have. */
 const char *sl_stream_receive(sl_stream *stream, const sl_frame *frame);
-/* The buffer of a data frame is free again. */
-static inline void sl_stream_release(sl_stream *stream) {
-    stream->held--;
+/* The number of the data frame that came last, among those of all processes. */
+static inline uint64_t sl_stream_last(const sl_stream *stream) {
+    return stream->before + stream->received.data - 1;
+}
+/* The buffer of this data frame is free again. */
+void sl_stream_release(sl_stream *stream, uint64_t number);
+/* Are those of all that came, of processes before, too? */
+static inline bool sl_stream_holds_nothing(const sl_stream *stream) {
+    return stream->freed == stream->before + stream->received.data;
 }
 /* How many data frames the other side may have sent. */
 uint64_t sl_stream_credit(const sl_stream *stream);

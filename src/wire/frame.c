@@ -80,6 +80,10 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
         return SL_FRAME_TEXT_MAX;
     case SL_FRAME_HEARTBEAT:
         return SL_HEARTBEAT_BYTES;
+    case SL_FRAME_REF:
+        return SL_REFERENCE_BYTES;
+    case SL_FRAME_OFFER:
+        return SL_OFFER_BYTES;
     case SL_FRAME_SUM:
     case SL_FRAME_MODEL:
         return sl_frame_sum_bytes_max(data_max, direct);
@@ -91,6 +95,7 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
     case SL_FRAME_READY:
     case SL_FRAME_FETCH:
     case SL_FRAME_ACCOUNT:
+    case SL_FRAME_MEMORY:
     case SL_FRAME_TYPE_END:
         return 0;
     }
@@ -126,6 +131,7 @@ size_t sl_frame_bytes(const uint8_t header[SL_FRAME_HEADER_BYTES]) {
 static int flags_of(uint16_t type) {
     return type == SL_FRAME_DATA                            ? ASKS | SILENT | UNSUMMED | VOID
            : type == SL_FRAME_DIRECT                        ? ASKS | SILENT | VOID
+           : type == SL_FRAME_REF                           ? ASKS
            : type == SL_FRAME_SUM || type == SL_FRAME_MODEL ? VOID
                                                             : 0;
 }
@@ -146,6 +152,9 @@ static const char *find_wrong_length(uint16_t type, uint32_t payload_bytes, size
                                      size_t payload_max, bool direct) {
     if (payload_bytes > payload_limit(type, payload_max, direct))
         return "payload longer than its type allows";
+    if ((type == SL_FRAME_REF && payload_bytes != SL_REFERENCE_BYTES) ||
+        (type == SL_FRAME_OFFER && payload_bytes != SL_OFFER_BYTES))
+        return "payload shorter than its type";
     return payload_at(type) + payload_bytes != bytes ? "payload length is not what came" : NULL;
 }
 
@@ -234,6 +243,22 @@ const char *sl_frame_decode_sealed(sl_frame *out, const uint8_t *data, size_t by
     return decode(out, kind, data, bytes, payload_max, direct);
 }
 
+void sl_reference_encode(const sl_reference *reference, uint8_t out[SL_REFERENCE_BYTES]) {
+    put64(put64(out, reference->offset), reference->bytes);
+}
+
+sl_reference sl_reference_decode(const uint8_t data[SL_REFERENCE_BYTES]) {
+    return (sl_reference){.offset = get64(data), .bytes = get64(data + 8)};
+}
+
+void sl_offer_encode(const sl_memory_offer *offer, uint8_t out[SL_OFFER_BYTES]) {
+    put64(put64(put64(out, offer->bytes), offer->key[0]), offer->key[1]);
+}
+
+sl_memory_offer sl_offer_decode(const uint8_t data[SL_OFFER_BYTES]) {
+    return (sl_memory_offer){.bytes = get64(data), .key = {get64(data + 8), get64(data + 16)}};
+}
+
 enum { DIRECT = 1, GOES_ON = 2 }; /* flags of HELLO */
 
 void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
@@ -258,6 +283,8 @@ void sl_hello_encode(const sl_hello *hello, uint8_t out[SL_HELLO_BYTES]) {
     p = put64(p, hello->standing.credit);
     p = put64(p, hello->standing.received);
     p = put64(p, hello->standing.received_data);
+    p = put64(p, hello->standing.mailbox.key[0]);
+    p = put64(p, hello->standing.mailbox.key[1]);
     p = put64(p, hello->settings_bytes);
     assert(p == out + SL_HELLO_BYTES);
 }
@@ -299,6 +326,7 @@ const char *sl_hello_decode(sl_hello *out, const uint8_t *data, size_t bytes) {
         .credit = get64(standing + 32),
         .received = get64(standing + 40),
         .received_data = get64(standing + 48),
+        .mailbox = {{get64(standing + 56), get64(standing + 64)}},
         .joins = h.resumed == SL_HELLO_JOINS,
     };
     if (h.standing.incarnation == 0)

@@ -57,6 +57,11 @@ typedef enum sl_frame_type {
                          `exchange`, for request `step` */
     SL_FRAME_ACCOUNT, /* none: of an average that was cut, the receiver's ask `exchange`; step says
                          whether that is asked or told: the first `part` parts hold */
+    SL_FRAME_OFFER,   /* payload: what the sender has put into the receiver's mailbox, an
+                         sl_memory_offer */
+    SL_FRAME_MEMORY, /* none: that is read from now on, of `step` data frames at once at most; 0: it
+                        is not */
+    SL_FRAME_REF,    /* DATA that its sender has in this memory; payload: an sl_reference */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
@@ -71,7 +76,7 @@ typedef enum sl_frame_abort {
 
 typedef struct sl_frame {
     sl_frame_type type;
-    bool asks;     /* DATA, DIRECT: tell at once that it came */
+    bool asks;     /* DATA, DIRECT, REF: tell at once that it came */
     bool silent;   /* DATA, DIRECT: the whole message, which says nothing and has no payload */
     bool unsummed; /* DATA: payload_sum says nothing */
     bool
@@ -118,6 +123,29 @@ bool sl_frame_take_tag(uint8_t *data, size_t bytes, bool *phase, uint8_t tag[SL_
 const char *sl_frame_decode_sealed(sl_frame *out, const uint8_t *data, size_t bytes,
                                    size_t payload_max, bool direct);
 
+/* Where a part is in its sender's memory. */
+typedef struct sl_reference {
+    uint64_t offset; /* from the beginning of the memory that was offered */
+    uint64_t bytes;
+} sl_reference;
+enum { SL_REFERENCE_BYTES = 2 * 8 };
+void sl_reference_encode(const sl_reference *reference, uint8_t out[SL_REFERENCE_BYTES]);
+sl_reference sl_reference_decode(const uint8_t data[SL_REFERENCE_BYTES]);
+
+/* Memory that its owner lets processes of its host and user read (arena/arena.h). */
+typedef struct sl_memory_offer {
+    uint64_t bytes; /* 0: none */
+    uint64_t key[2];
+} sl_memory_offer;
+enum { SL_OFFER_BYTES = 3 * 8 };
+void sl_offer_encode(const sl_memory_offer *offer, uint8_t out[SL_OFFER_BYTES]);
+sl_memory_offer sl_offer_decode(const uint8_t data[SL_OFFER_BYTES]);
+
+/* Where a process of this host is handed such memory. */
+typedef struct sl_mailbox_name {
+    uint64_t key[2]; /* 0: nowhere */
+} sl_mailbox_name;
+
 /* Where the sender of a HELLO stands with its receiver. Counts are since the start. */
 typedef struct sl_standing {
     uint64_t incarnation; /* of the sender: each process has another one, at random */
@@ -126,6 +154,7 @@ typedef struct sl_standing {
     uint64_t attempt; /* the sender's count of connections to the receiver */
     uint64_t credit;  /* data frames that the receiver may have sent */
     uint64_t received, received_data; /* its numbered frames that came; of these, data frames */
+    sl_mailbox_name mailbox;          /* of the sender, for the receiver's memory */
     bool joins;                       /* no field of its own: `resumed` says SL_HELLO_JOINS */
 } sl_standing;
 
@@ -161,7 +190,7 @@ typedef struct sl_hello {
 } sl_hello;
 
 enum {
-    SL_HELLO_BYTES = 8 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 + 7 * 8 + 8, /* without texts */
+    SL_HELLO_BYTES = 8 * 8 + 4 * 4 + SL_HELLO_SECTIONS_MAX * 8 + 9 * 8 + 8, /* without texts */
     SL_HELLO_TEXT_MAX = 16384
 };
 /* All but the texts, which follow. */

@@ -32,9 +32,10 @@ enum {
 
 /* A receive buffer with a message in it. Whoever got it releases it. */
 typedef struct sl_buffer {
-    sl_pool *pool; /* that it belongs to; NULL: it is a connection's first */
-    uint8_t *data; /* the message, or its beginning */
-    uint8_t *rest; /* where a longer message goes on; NULL: nowhere */
+    sl_pool *pool;   /* that it belongs to; NULL: it is a connection's first */
+    uint8_t *data;   /* the message, or its beginning */
+    uint8_t *rest;   /* where a longer message goes on; NULL: nowhere */
+    uint64_t number; /* the holder's: of the data frame in it */
 } sl_buffer;
 
 /* The reason of whom nobody listens for. Who is rejected by an agent hears more. */

@@ -47,8 +47,10 @@ int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *ow
                        b->bytes);
     }
     for (uint32_t i = 0; i < b->count; i++)
-        p->buffers[i].base = (sl_buffer){p, p->memory + i * p->stride,
-                                         b->rest != NULL ? b->rest + i * b->rest_bytes : NULL};
+        p->buffers[i].base =
+            (sl_buffer){.pool = p,
+                        .data = p->memory + i * p->stride,
+                        .rest = b->rest != NULL ? b->rest + i * b->rest_bytes : NULL};
     int result = sl_fabric_register_range(fabric, p->memory, b->count * p->stride, -1, FI_RECV,
                                           &p->mr, error);
     if (result != 0)

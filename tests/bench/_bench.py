@@ -16,8 +16,8 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 SHARED = os.environ.get("STARLING_DATA", os.path.join(ROOT, "..", "shared", "data"))
 RESNET50 = 25_557_032  # numbers of its model
 LIMIT_S = 600
-MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--mca", "pml", "ob1"]
-MPIRUN += ["--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"]
+MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
+MPI_TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"]
 
 
 def parser_of(about, repetitions=None):
@@ -46,9 +46,11 @@ def has_mpi(build):
     return shutil.which("mpirun") is not None and program_of(build, "peer_mpi") is not None
 
 
-def mpi(build, nodes, *arguments, forced=()):
-    """A command of peer_mpi. forced: more options of mpirun's."""
-    return [*MPIRUN, *forced, "-n", str(nodes), program_of(build, "peer_mpi"), *arguments]
+def mpi(build, nodes, *arguments, forced=(), ways=MPI_TCP):
+    """A command of peer_mpi. forced: more options of mpirun's. ways: those of its transport; none:
+    what it takes by itself."""
+    program = program_of(build, "peer_mpi")
+    return [*MPIRUN, *ways, *forced, "-n", str(nodes), program, *arguments]
 
 
 def data_folder(name):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Every form of Starling's all-reduce beside Open MPI's own algorithms (btl tcp,self; its tuned
-collectives forced in turn), on loopback. In one run, in turns.
+collectives forced in turn) and what it takes by itself, on one host. In one run, in turns.
 
 The tables are Markdown (docs/benchmarks.md).
 
@@ -26,6 +26,7 @@ def programs_for(build, nodes, dimension, rounds, keys):
     size = [str(dimension), str(rounds)]
     by_form = [_bench.needed(build, "gossip_agents"), str(nodes), *size, *AVERAGE, *keys]
     found = {f"Starling {form}": [*by_form, f"algorithm.all_reduce={form}"] for form in FORMS}
+    found["Open MPI by itself"] = _bench.mpi(build, nodes, *size, "allreduce", ways=())
     for number, name in enumerate(TUNED, 1):
         forced = ["--mca", "coll_tuned_use_dynamic_rules", "1"]
         forced += ["--mca", "coll_tuned_allreduce_algorithm", str(number)]

@@ -13,8 +13,8 @@ import _bench
 
 DIMENSIONS = (1_000_000, _bench.RESNET50)
 STARLING, MPI, SOCKETS = "Starling", "OpenMPI Isend/Irecv", "plain sockets"
-ALLREDUCE = "OpenMPI Allreduce"
-HEADINGS = (STARLING, MPI, SOCKETS, ALLREDUCE)
+MPI_TCP, ALLREDUCE = MPI + ", tcp", "OpenMPI Allreduce, tcp"
+HEADINGS = (STARLING, MPI, MPI_TCP, SOCKETS, ALLREDUCE)
 
 
 def commands(build, nodes, dimension, overrides):
@@ -29,7 +29,8 @@ def commands(build, nodes, dimension, overrides):
         if path is not None:
             found[name] = [path, str(nodes), *size, *more]
     if _bench.has_mpi(build):
-        found[MPI] = _bench.mpi(build, nodes, *size)
+        found[MPI] = _bench.mpi(build, nodes, *size, ways=())
+        found[MPI_TCP] = _bench.mpi(build, nodes, *size)
         found[ALLREDUCE] = _bench.mpi(build, nodes, *size, "allreduce")
     return found
 

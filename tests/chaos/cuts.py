@@ -47,11 +47,21 @@ def wait_for_all(cutter, agents, cuts, seconds):
     check(made == cuts, f"{made} cuts were made, wanted {cuts}")
 
 
-def d_psgd(scene):
-    path = scene.experiment(**QUICK, topology={"nodes": 4, "family": "ring"}, rounds=12)
-    cutter, agents = start_agents(scene, path, 4, 1, 8, 60000)
+def cut_eight_times(scene, memory, mean):
+    changes = {"topology": {"nodes": 4, "family": "ring"}, "rounds": 12}
+    path = scene.experiment(**QUICK, **changes, transport__memory=memory)
+    cutter, agents = start_agents(scene, path, 4, 1, 8, mean)
     wait_for_all(cutter, agents, 8, 200)
     scene.check_models([f"out{rank}" for rank in range(4)], experiment=path)
+
+
+def d_psgd(scene):
+    cut_eight_times(scene, "off", 60000)
+
+
+def d_psgd_by_reference(scene):
+    """Where data does not go over the connections."""
+    cut_eight_times(scene, "auto", 1000)
 
 
 def gone_for_longer(scene):

@@ -340,7 +340,9 @@ int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *ow
     p->rest_bytes = b->rest != NULL ? b->rest_bytes : 0;
     for (uint32_t i = 0; i < b->count; i++) {
         p->buffers[i].base =
-            (sl_buffer){p, malloc(b->bytes), b->rest != NULL ? b->rest + i * b->rest_bytes : NULL};
+            (sl_buffer){.pool = p,
+                        .data = malloc(b->bytes),
+                        .rest = b->rest != NULL ? b->rest + i * b->rest_bytes : NULL};
         assert(p->buffers[i].base.data != NULL);
     }
     fabric->pools++;

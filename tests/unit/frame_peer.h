@@ -47,6 +47,7 @@ static uint32_t window_chunks = WINDOW, credit = 8; /* of the agent, beyond what
 static sl_observer observer;                        /* beside its notices, which the test keeps */
 static const sl_checkpoints *checkpoints; /* each 1,000 rounds, and when asked; NULL: none */
 static bool checksums = true;             /* of what the agent sends */
+static const char *memory = "off";        /* transport.memory */
 static const char *on_loss = "stop";
 static double norm_limit;
 static const char *topology = "{'nodes': 2, 'family': 'path'}";
@@ -342,10 +343,11 @@ static void meet_on(const char *device, bool direct, meeting behave) {
         "{'rounds': 3, 'topology': %s, 'optimizer': {'learning_rate': 0}, 'device': '%s', "
         "'membership': {'on_loss': '%s'}, 'checkpoint': {'every': %d}, 'transport': {'timeout_s': "
         "%g, 'round_timeout_s': %g, 'connect_timeout_s': 3, 'reconnect_s': %g, 'norm_limit': %g, "
-        "'chunk_bytes': %d, 'window_chunks': %u, 'gpu_direct': '%s', 'checksums': %s}}",
+        "'chunk_bytes': %d, 'window_chunks': %u, 'gpu_direct': '%s', 'checksums': %s, "
+        "'memory': '%s'}}",
         topology, device, on_loss, checkpoints != NULL ? 1000 : 0, timeout_s, round_timeout_s,
         reconnect_s, norm_limit, PART_BYTES, window_chunks, direct ? "on" : "off",
-        checksums ? "true" : "false");
+        checksums ? "true" : "false", memory);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;
     settings.meets = comes_together != NULL;

@@ -33,6 +33,96 @@ START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
     checksums = true;
 }
 
+/* ---- data that stays in memory ---- */
+
+static sl_arena *arena; /* of the peer; NULL: it offers none */
+static sl_arena_map *agents;
+static sl_reference referred;
+static char why[SL_ARENA_WHY_MAX];
+
+/* Both hand their memory to the other. */
+static void hand_over(peer *p) {
+    sl_mailbox *mailbox = sl_mailbox_open();
+    uint8_t bytes[SL_OFFER_BYTES];
+    sl_memory_offer mine;
+    sl_hello hello = own_hello(false);
+    greet_properly(p);
+    hello.standing.mailbox = sl_mailbox_name_of(mailbox);
+    peer_say(p, &hello);
+    ck_assert(poll_until(p, NULL, 2)); /* HELLO, OFFER */
+    const sl_memory_offer theirs = sl_offer_decode(p->last + SL_FRAME_HEADER_BYTES);
+    ck_assert_msg(sl_arena_map_open(&agents, mailbox, &theirs, why), "%s", why);
+    sl_mailbox_close(&mailbox);
+    if (arena == NULL)
+        return;
+    ck_assert(sl_arena_post(arena, &agent_stands.mailbox, &mine, why));
+    sl_offer_encode(&mine, bytes);
+    peer_send_frame(p, SL_FRAME_OFFER, 0, bytes, sizeof bytes);
+    ck_assert(poll_until(p, NULL, 3)); /* MEMORY */
+}
+
+static void refer(peer *p, uint64_t round, sl_reference to) {
+    uint8_t bytes[SL_REFERENCE_BYTES];
+    sl_reference_encode(&to, bytes);
+    peer_send_frame(p, SL_FRAME_REF, round, bytes, sizeof bytes);
+}
+
+/* Of both, what comes is where the other one has it. */
+static void read_each_other(peer *p) {
+    hand_over(p);
+    peer_send_as(p, (sl_frame){.type = SL_FRAME_MEMORY, .step = WINDOW}, NULL);
+    float *values = (float *)sl_arena_memory(arena);
+    for (int i = 0; i < D; i++)
+        values[i] = 3;
+    for (uint32_t round = 1; round <= ROUNDS; round++) {
+        peer_take_data(p, round);
+        const sl_reference r = sl_reference_decode(p->last + SL_FRAME_HEADER_BYTES);
+        const float *theirs = (const float *)sl_arena_map_at(agents, r.offset, r.bytes);
+        ck_assert_uint_eq(r.bytes, D * sizeof *theirs);
+        ck_assert_float_eq(theirs[0], 3 - ldexpf(2, 1 - (int)round));
+        refer(p, round, referred);
+    }
+    peer_say_bye(p);
+    sl_arena_map_close(&agents);
+}
+
+START_TEST(neighbours_of_one_host_read_each_other_s_memory) {
+    EXPECT_WELL(sl_arena_open(&arena, PART_BYTES, &error));
+    referred = (sl_reference){0, D * sizeof(float)};
+    memory = "auto";
+    meet(read_each_other);
+    expect_well_ended(2.75f);
+    sl_arena_close(&arena);
+}
+
+static void refer_wrongly(peer *p) {
+    hand_over(p);
+    refer(p, 1, referred);
+}
+
+START_TEST(what_is_not_in_the_memory_that_was_offered_is_refused) {
+    const sl_reference rows[] = {
+        {0, PART_BYTES + 4}, /* longer than a part */
+        {2 * PART_BYTES, D * sizeof(float)},
+        {4, D * sizeof(float)}, /* between two numbers' places */
+        {UINT64_MAX - 63, 64},
+        {0, UINT64_MAX},
+    };
+    const size_t count = sizeof rows / sizeof *rows;
+    memory = "auto";
+    EXPECT_WELL(sl_arena_open(&arena, 2 * PART_BYTES, &error));
+    for (size_t i = 0; i <= count; i++) {
+        referred = rows[i % count];
+        if (i == count)
+            sl_arena_close(&arena); /* there was no offer */
+        meet(refer_wrongly);
+        sl_arena_map_close(&agents);
+        ck_assert_int_eq(agent_result, SL_EPROTO);
+        ck_assert_msg(strstr(agent_text, "a reference to what is not in its memory") != NULL,
+                      "row %zu: %s", i, agent_text);
+    }
+}
+
 /* ---- frames that cannot be ---- */
 
 static void corrupt_a_payload(peer *p) {

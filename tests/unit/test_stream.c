@@ -19,7 +19,7 @@ static sl_stream open_one(void) {
 static sl_stream s; /* of most tests */
 
 static void setup(void) {
-    EXPECT_WELL(sl_copies_open(&copies, 2 * WINDOW, PART_BYTES, &error));
+    EXPECT_WELL(sl_copies_open(&copies, 2 * WINDOW, PART_BYTES, NULL, &error));
     s = open_one();
 }
 
@@ -39,7 +39,7 @@ static void add(sl_stream *to, sl_frame_type type, uint64_t exchange, const void
 /* Hands over all that is next. */
 static void hand_over(void) {
     while (sl_stream_next(&s) != NULL)
-        sl_stream_pass(&s);
+        sl_stream_pass(&s, false);
 }
 
 /* ---- */
@@ -72,7 +72,7 @@ START_TEST(a_void_payload_leaves_its_number) {
     const uint32_t room = copies.free_count;
     sl_stream_void(&s, 1u << SL_FRAME_DATA | 1u << SL_FRAME_DIRECT);
     ck_assert_uint_eq(copies.free_count, room + 1);
-    for (int i = 0; i < 3; i++, sl_stream_pass(&s)) {
+    for (int i = 0; i < 3; i++, sl_stream_pass(&s, false)) {
         const sl_sent_frame *next = sl_stream_next(&s);
         ck_assert(next->frame.is_void == (i == 0));
         ck_assert((sl_stream_payload(&s, next) == NULL) == (i == 0));
@@ -86,11 +86,62 @@ START_TEST(a_void_payload_leaves_its_number) {
 START_TEST(it_is_not_through_before_bye_has_left) {
     add(&s, SL_FRAME_DATA, 1, NULL, 0, false);
     add(&s, SL_FRAME_BYE, 1, NULL, 0, false);
-    sl_stream_pass(&s);
+    sl_stream_pass(&s, false);
     ck_assert_ptr_null(sl_stream_hear(&s, &(sl_frame){.received = 1}));
     ck_assert(!sl_stream_is_through(&s));
-    sl_stream_pass(&s);
+    sl_stream_pass(&s, false);
     ck_assert(sl_stream_is_through(&s));
+}
+
+/* Sends data frame number `number`, from a copy that the other side reads. */
+static void lend(uint64_t number) {
+    static const float numbers[4] = {1, 2, 3, 4};
+    const sl_frame noted = {.exchange = number, .payload_bytes = sizeof numbers};
+    const uint32_t copy = sl_copies_add(&copies, &noted, numbers, false);
+    add(&s, SL_FRAME_DATA, number, numbers, sizeof numbers, false);
+    sl_copies_make(&copies, copy);
+    sl_stream_use_copy(&s, number, copy);
+    sl_stream_pass(&s, true);
+}
+
+/* However a frame was acknowledged, made void or given up: what is read stays. */
+START_TEST(what_is_lent_stays_until_credit_says_that_it_is_read) {
+    const uint32_t all = copies.free_count;
+    const sl_stream_standing standing = {{2, 2}, WINDOW};
+    sl_stream_lend(&s, WINDOW);
+    for (uint64_t i = 0; i < WINDOW; i++)
+        lend(i);
+    ck_assert(!sl_stream_has_credit(&s));
+    ck_assert_ptr_null(sl_stream_hear(&s, &(sl_frame){.received = 2, .credit = WINDOW}));
+    ck_assert_uint_eq(copies.free_count, all - WINDOW);
+    ck_assert_ptr_null(sl_stream_hear(&s, &(sl_frame){.received = 2, .credit = WINDOW + 1}));
+    ck_assert_uint_eq(copies.free_count, all - WINDOW + 1);
+    ck_assert(sl_stream_has_credit(&s));
+    sl_stream_void(&s, 1u << SL_FRAME_DATA);
+    sl_stream_abandon(&s);
+    ck_assert_uint_eq(copies.free_count, all - WINDOW + 1);
+    sl_stream_return(&s, &standing); /* two never came, and it holds one */
+    ck_assert_uint_eq(copies.free_count, all - 1);
+    lend(2);
+    sl_stream_renew(&s);
+    ck_assert_uint_eq(copies.free_count, all);
+}
+
+/* Else credit would say that one is read that waits behind others which are free. */
+START_TEST(a_buffer_counts_as_free_once_all_before_it_are) {
+    for (int i = 0; i < WINDOW; i++)
+        ck_assert_ptr_null(sl_stream_receive(&s, &(sl_frame){.type = SL_FRAME_DATA}));
+    sl_stream_release(&s, 1);
+    sl_stream_release(&s, 3);
+    ck_assert_uint_eq(sl_stream_credit(&s), WINDOW);
+    sl_stream_release(&s, 0);
+    ck_assert_uint_eq(sl_stream_credit(&s), WINDOW + 2);
+    sl_stream_renew(&s); /* one is held still */
+    ck_assert(!sl_stream_holds_nothing(&s));
+    ck_assert_uint_eq(sl_stream_credit(&s), WINDOW - 2);
+    sl_stream_release(&s, 2);
+    ck_assert(sl_stream_holds_nothing(&s));
+    ck_assert_uint_eq(sl_stream_credit(&s), WINDOW);
 }
 
 START_TEST(a_neighbour_that_has_left_and_is_there_hears_more) {

@@ -168,7 +168,7 @@ int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *ow
     sl_pool *p = calloc(1, sizeof *p);
     bool good = p != NULL;
     for (uint32_t i = 0; good && i < b->count; i++) {
-        p->slots[i].base = (sl_buffer){p, malloc(b->bytes), NULL};
+        p->slots[i].base = (sl_buffer){.pool = p, .data = malloc(b->bytes)};
         good = p->slots[p->count++].base.data != NULL;
     }
     if (!good) {

@@ -404,5 +404,6 @@ void world_close(void) {
         if (world.processes[i].alive)
             process_kill(&world.processes[i], true);
     network_close();
+    arenas_clear();
     world.count = 0;
 }

@@ -92,6 +92,11 @@ void thread_wake(const void *what);
 void signals_clear(void);
 bool signal_is_ready(int fd);
 
+/* ---- memory that processes share ---- */
+
+/* None is left. */
+void arenas_clear(void);
+
 /* ---- the network ---- */
 
 void network_open(void);

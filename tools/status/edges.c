@@ -18,8 +18,12 @@ static void take(json_t *known, const json_t *said) {
         char rank[24];
         snprintf(rank, sizeof rank, "%" JSON_INTEGER_FORMAT,
                  json_integer_value(json_object_get(edge, "rank")));
-        if (json_is_string(protection))
-            json_object_set(known, rank, protection);
+        if (!json_is_string(protection))
+            continue;
+        const bool memory = json_is_true(json_object_get(edge, "memory"));
+        json_object_set_new(
+            known, rank,
+            json_sprintf("%s%s", json_string_value(protection), memory ? ", data in memory" : ""));
     }
 }
 

@@ -52,12 +52,15 @@ double sl_side_return_s(const sl_side *side) {
 static void close_connection(sl_neighbour *n) {
     sl_connection_close(&n->link.connection);
     sl_channel_close(&n->link.channel);
+    sl_mailbox_close(&n->link.mailbox);
 }
 
 void sl_neighbour_close(sl_neighbour *n) {
     close_connection(n);
     sl_pool_close(&n->pool);
     sl_stream_close(&n->stream);
+    sl_arena_map_close(&n->map);
+    sl_arena_map_close(&n->former);
     free(n->letter.bytes);
     n->letter = (sl_letter_part){0};
 }
@@ -238,6 +241,7 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
         sl_stream_return(&n->stream, &stands);
     else
         sl_stream_resume(&n->stream, &stands);
+    sl_neighbour_hand_over(n, &theirs->mailbox);
     sl_connection_grant(n->link.connection, n->pool);
 }
 
@@ -324,10 +328,30 @@ static int take_first(sl_neighbour *n, const sl_frame *frame, const uint8_t *pay
 
 /* ---- receiving ---- */
 
-static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event) {
+static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
+    char text[256];
+    const bool altered = strcmp(wrong, SL_FRAME_ALTERED) == 0;
+    n->side->counters.frames_corrupted++;
+    snprintf(text, sizeof text, "agent %u sent a malformed frame: %s%s", n->rank, wrong,
+             altered ? "; its numbers were written while they were sent, or a link or a memory is "
+                       "faulty"
+                     : "");
+    if (n->link.agreed)
+        return fail(n, error, SL_EPROTO, text);
+    sl_neighbour_drop(n, wrong);
+    return 0;
+}
+
+static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
+                     sl_error *error) {
+    size_t bytes;
+    const void *data = sl_neighbour_find_data(n, frame, buffer, &bytes);
     n->link.asked = n->link.asked || frame->asks;
+    buffer->number = sl_stream_last(&n->stream);
+    if (data == NULL)
+        return refuse_frame(n, "a reference to what is not in its memory", error);
     if (frame->is_void) {
-        sl_stream_release(&n->stream);
+        sl_stream_release(&n->stream, buffer->number);
         return SL_ARRIVED_NOTHING;
     }
     *event = (sl_event){
@@ -338,8 +362,7 @@ static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, 
         .part = frame->part,
         .scalar = frame->scalar,
         .silent = frame->silent,
-        .payload = {n->side->direct ? buffer->rest : buffer->data + SL_FRAME_HEADER_BYTES,
-                    frame->payload_bytes},
+        .payload = {data, bytes},
         .token = buffer,
     };
     return SL_ARRIVED_DATA;
@@ -382,10 +405,17 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_HEARTBEAT:
         n->link.beats.said_s = n->side->now_s;
         break;
+    case SL_FRAME_OFFER:
+        sl_neighbour_hear_offer(n, payload);
+        break;
+    case SL_FRAME_MEMORY:
+        sl_neighbour_hear_answer(n, frame->step);
+        break;
     case SL_FRAME_CREDIT:
     case SL_FRAME_READY:
     case SL_FRAME_DATA:
     case SL_FRAME_DIRECT:
+    case SL_FRAME_REF:
     case SL_FRAME_HANDSHAKE:
     case SL_FRAME_TYPE_END:
         break;
@@ -394,22 +424,8 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
 }
 
 static bool tells_exchange(const sl_frame *frame) {
-    return frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT ||
-           frame->type == SL_FRAME_CREDIT || frame->type == SL_FRAME_HEARTBEAT;
-}
-
-static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
-    char text[256];
-    const bool altered = strcmp(wrong, SL_FRAME_ALTERED) == 0;
-    n->side->counters.frames_corrupted++;
-    snprintf(text, sizeof text, "agent %u sent a malformed frame: %s%s", n->rank, wrong,
-             altered ? "; its numbers were written while they were sent, or a link or a memory is "
-                       "faulty"
-                     : "");
-    if (n->link.agreed)
-        return fail(n, error, SL_EPROTO, text);
-    sl_neighbour_drop(n, wrong);
-    return 0;
+    return sl_frame_is_data(frame) || frame->type == SL_FRAME_CREDIT ||
+           frame->type == SL_FRAME_HEARTBEAT;
 }
 
 static void note_progress(sl_neighbour *n, const sl_frame *frame) {
@@ -459,7 +475,7 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
     n->link.bytes_heard = 0;
     note_progress(n, frame);
     return sl_frame_is_data(frame)
-               ? take_data(n, frame, buffer, event)
+               ? take_data(n, frame, buffer, event, error)
                : take_control(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
 }
 

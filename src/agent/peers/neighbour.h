@@ -12,6 +12,7 @@
 #include "agent/peers/channel.h"
 #include "agent/peers/heartbeat.h"
 #include "agent/peers/outbox.h"
+#include "arena/arena.h"
 #include "starling/agent.h"
 #include "stream/stream.h"
 #include "wire/frame.h"
@@ -67,7 +68,10 @@ typedef struct sl_side {
     uint8_t *payload_memory; /* (neighbours, receive_buffers, payload_stride) on the device; NULL:
                                 payloads come to the host */
     sl_guard guard;          /* what its connections prove, and are sealed with */
-    sl_copies copies;        /* of parts that may have to be sent again */
+    sl_copies copies;        /* of parts that may have to be sent again, or are read here */
+    sl_arena *arena;         /* where these are; NULL: nobody else reads them */
+    bool reads;              /* neighbours' arenas, where it can */
+    bool reads_in_place;     /* and what is there: nothing that would have to be checked first */
     double now_s;            /* when the loop last looked */
     sl_side_now now;
     sl_agent_counters counters;
@@ -92,9 +96,16 @@ typedef struct sl_neighbour_link {
     bool hello_sent;
     bool agreed; /* its HELLO came and equals ours */
     bool abort_sent;
-    bool asked;         /* to tell at once what has come */
-    uint64_t attempt;   /* this agent's, to make it; 0: the neighbour made it */
-    uint32_t view_told; /* the view that this agent is in, as it was told last; 0: it was not */
+    bool asked;            /* to tell at once what has come */
+    sl_mailbox *mailbox;   /* where its memory comes; NULL: it is not wanted, or has come */
+    sl_memory_offer offer; /* this agent's to it; bytes 0: none */
+    bool offers;           /* it is to be told of that */
+    bool awaits;           /* it was, and data waits for its answer */
+    bool lends;            /* the offer is taken */
+    bool answers;          /* its offer is to be answered */
+    bool borrows;          /* it is taken */
+    uint64_t attempt;      /* this agent's, to make it; 0: the neighbour made it */
+    uint32_t view_told;    /* the view that this agent is in, as it was told last; 0: it was not */
     double dialed_s, heard_s, sent_s;
     uint64_t bytes_heard;   /* by its socket, at the last look; 0: none since a frame */
     uint64_t exchange_told; /* of this agent's; see sl_process.exchange */
@@ -115,7 +126,10 @@ typedef struct sl_process {
     uint64_t open_told;  /* likewise, of this agent, as READY has told it */
     uint32_t view;       /* the latest that it is known to have been in; 0: none */
     sl_frame_abort ends; /* of what `cause` was the cause */
-    char cause[SL_FRAME_TEXT_MAX]; /* what its last ABORT said; "": none has come */
+    char cause[SL_FRAME_TEXT_MAX];    /* what its last ABORT said; "": none has come */
+    char why_apart[SL_ARENA_WHY_MAX]; /* why one of the two does not read the other's memory; "": it
+                                         does, or that was not asked for */
+    bool apart_told;                  /* that was said */
 } sl_process;
 
 /* Of its absence: since a connection broke, or the neighbour is looked for. */
@@ -154,6 +168,7 @@ typedef struct sl_neighbour {
 
     sl_neighbour_link link;
     sl_stream stream;
+    sl_arena_map *map, *former; /* its memory; what came of a process before may be in `former` */
     sl_process process;
     sl_absence absence;
     sl_dialing dialing;
@@ -221,6 +236,21 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
 /* Forgets the connection. `why` is kept until it has agreed. */
 void sl_neighbour_drop(sl_neighbour *n, const char *why);
 
+/* ---- memory.c ---- */
+
+/* Its HELLO names a mailbox: this agent's memory is put there. */
+void sl_neighbour_hand_over(sl_neighbour *n, const sl_mailbox_name *to);
+/* It has put its own into this agent's. */
+void sl_neighbour_hear_offer(sl_neighbour *n, const uint8_t payload[SL_OFFER_BYTES]);
+/* It has told whether it reads what was offered. */
+void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once);
+/* Where the data is that has come, if it is all there; else NULL. */
+const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer,
+                                   size_t *bytes);
+/* Makes a DATA frame one that says where its payload is; returns that. */
+void sl_neighbour_refer(const sl_neighbour *n, sl_frame *frame, const void *payload,
+                        uint8_t out[SL_REFERENCE_BYTES]);
+
 /* ---- keepalive.c ---- */
 
 /* How long it may be silent. */
@@ -237,6 +267,8 @@ int sl_neighbour_tick(sl_neighbour *n, sl_error *error);
 
 /* Nothing, where there is no room: the next tick tries again. */
 void sl_neighbour_say_hello(sl_neighbour *n);
+/* Tells what memory is offered, and whether what it offered is read, once it can be told. */
+void sl_neighbour_tell_memory(sl_neighbour *n);
 /* Tells how many data frames came, and may come, where that is due. */
 void sl_neighbour_tell_counts(sl_neighbour *n);
 /* Tells that this agent is in this exchange, or through with the one before: where
@@ -276,9 +308,9 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error);
  * payload may go; else it stays until it is acknowledged, or void. False: there is no process, or
  * it is lost. */
 bool sl_neighbour_send(sl_neighbour *n, sl_frame frame, const void *payload, bool own);
-/* CREDIT or HEARTBEAT, which may be lost. True: on its way. */
-bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
-                               size_t bytes);
+/* A frame of the connection's own, which may be lost. True: on its way. */
+bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, uint32_t step,
+                               const void *payload, size_t bytes);
 /* Tells it why this agent ends. */
 void sl_neighbour_tell(sl_neighbour *n, const char *cause);
 /* The same: that this agent goes on without it. */

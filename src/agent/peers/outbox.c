@@ -12,7 +12,8 @@ int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, bool sums, sl_err
     sl_outbox box = {.node = node, .direct = direct, .sums = sums};
     box.payloads = calloc(parts, sizeof *box.payloads);
     box.checksums = calloc(parts, sizeof *box.checksums);
-    if (box.payloads == NULL || box.checksums == NULL) {
+    box.copies = calloc(parts, sizeof *box.copies);
+    if (box.payloads == NULL || box.checksums == NULL || box.copies == NULL) {
         sl_outbox_close(&box);
         return sl_fail(error, SL_ENOMEM, "out of memory for a message of %u parts", parts);
     }
@@ -23,6 +24,7 @@ int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, bool sums, sl_err
 void sl_outbox_close(sl_outbox *box) {
     free(box->payloads);
     free(box->checksums);
+    free(box->copies);
     memset(box, 0, sizeof *box);
 }
 
@@ -45,9 +47,31 @@ int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error) {
     int result = sl_node_payload(box->node, part, payload, error);
     if (result != 0)
         return result;
-    box->checksums[part] = box->sums ? sl_checksum(payload->data, payload->bytes) : 0;
+    box->checksums[part] = 0;
+    box->copies[part] = SL_COPY_NONE;
     box->encode_seconds += sl_clock_seconds() - before;
     return 1;
+}
+
+void sl_outbox_sum(sl_outbox *box, uint32_t part) {
+    const sl_payload *payload = &box->payloads[part];
+    if (!box->sums || box->checksums[part] != 0)
+        return;
+    const double before_s = sl_clock_seconds();
+    box->checksums[part] = sl_checksum(payload->data, payload->bytes);
+    box->encode_seconds += sl_clock_seconds() - before_s;
+}
+
+uint32_t sl_outbox_copy(sl_outbox *box, sl_copies *copies, uint32_t part) {
+    const uint32_t before = box->copies[part];
+    const sl_frame frame = sl_outbox_frame(box, part);
+    if (before != SL_COPY_NONE && sl_copies_is(copies, before, &frame))
+        return before;
+    const double before_s = sl_clock_seconds();
+    const uint32_t copy = sl_copies_add(copies, &frame, box->payloads[part].data, false);
+    sl_copies_make(copies, copy);
+    box->encode_seconds += sl_clock_seconds() - before_s;
+    return box->copies[part] = copy;
 }
 
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error) {

@@ -7,6 +7,7 @@
 
 #include "starling/node.h"
 #include "starling/task.h"
+#include "stream/copies.h"
 #include "wire/frame.h"
 
 typedef struct sl_outbox {
@@ -21,7 +22,8 @@ typedef struct sl_outbox {
     uint32_t encoded;
     uint32_t gone;         /* of these, how many the node may overwrite */
     sl_payload *payloads;  /* (parts) */
-    uint64_t *checksums;   /* (parts) checksums, or 0 */
+    uint64_t *checksums;   /* (parts) checksums; 0: not taken */
+    uint32_t *copies;      /* (parts) where each was put for neighbours that read it there */
     double encode_seconds; /* spent since the caller set it to 0 */
 } sl_outbox;
 
@@ -32,8 +34,12 @@ void sl_outbox_begin(sl_outbox *box, const sl_outbound *message, uint32_t view);
 /* Is `part` encoded? Encodes it if it is the next one. 1: yes; 0: a device is still at it, and the
  * node's notify_fd will be signalled; negative: it cannot be encoded. */
 int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error);
-/* May an encoded part be sent now? 0, or the lender's error. Its checksum was taken before: what
- * changes after this is refused by its receiver. */
+/* Takes the checksum of an encoded part, where there are such. */
+void sl_outbox_sum(sl_outbox *box, uint32_t part);
+/* A copy of an encoded part, for one more user: the one that others use already, if they do. */
+uint32_t sl_outbox_copy(sl_outbox *box, sl_copies *copies, uint32_t part);
+/* May an encoded part be sent now? 0, or the lender's error. Its checksum was taken before, or it
+ * was copied: what changes after this is refused by its receiver, or of no effect. */
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error);
 /* What the frame of an encoded part says beside its sender and its counts. */
 sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part);

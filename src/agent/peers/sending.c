@@ -30,8 +30,8 @@ static bool note_sent(sl_neighbour *n, int result) {
 /* A short payload is copied behind its header. A longer one, and data, is sent from where it is. */
 static bool hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
     uint8_t whole[SL_FRAME_DIRECT_AT] = {0};
-    const bool data = sl_frame_is_data(&frame),
-               apart = data || frame.payload_bytes > SL_FRAME_TEXT_MAX;
+    const bool data = sl_frame_is_data(&frame), apart = (data && frame.type != SL_FRAME_REF) ||
+                                                        frame.payload_bytes > SL_FRAME_TEXT_MAX;
     size_t bytes = data ? n->side->limits.header_bytes : SL_FRAME_HEADER_BYTES;
     frame.sender = n->side->rank;
     frame.credit = (uint32_t)sl_stream_credit(&n->stream);
@@ -55,14 +55,32 @@ static bool is_open(const sl_neighbour *n) {
     return n->link.connection != NULL && n->link.hello_sent && n->link.agreed;
 }
 
+/* What it can read where it is leaves as a reference. *lends: it does. */
+static bool hand_over_next(sl_neighbour *n, const sl_sent_frame *next, bool *lends) {
+    uint8_t reference[SL_REFERENCE_BYTES];
+    sl_frame frame = next->frame;
+    const void *payload = sl_stream_payload(&n->stream, next);
+    *lends = n->link.lends && next->copy != SL_COPY_NONE;
+    if (*lends) {
+        sl_neighbour_refer(n, &frame, payload, reference);
+        payload = reference;
+    } else if (frame.payload_bytes > 0 && frame.payload_sum == 0 && !frame.unsummed &&
+               frame.type != SL_FRAME_DIRECT) {
+        frame.payload_sum =
+            sl_checksum(payload, frame.payload_bytes); /* it was to be a reference */
+    }
+    return hand_over(n, frame, payload);
+}
+
 bool sl_neighbour_flush(sl_neighbour *n) {
     const sl_sent_frame *next;
-    bool any = false;
+    bool any = false, lends;
+    sl_neighbour_tell_memory(n);
     while (is_open(n) && (next = sl_stream_next(&n->stream)) != NULL &&
-           hand_over(n, next->frame, sl_stream_payload(&n->stream, next))) {
+           hand_over_next(n, next, &lends)) {
         if (sl_frame_is_data(&next->frame))
             n->link.exchange_told = next->frame.exchange;
-        sl_stream_pass(&n->stream);
+        sl_stream_pass(&n->stream, lends);
         any = true;
     }
     return any;
@@ -87,14 +105,15 @@ bool sl_neighbour_send(sl_neighbour *n, sl_frame frame, const void *payload, boo
 
 /* Data of a view is sent to a neighbour that has begun it. */
 static bool may_send_data(const sl_neighbour *n) {
-    return is_open(n) && n->process.view >= n->side->now.view && sl_stream_has_credit(&n->stream);
+    return is_open(n) && !n->link.awaits && n->process.view >= n->side->now.view &&
+           sl_stream_has_credit(&n->stream);
 }
 
 /* An answer is looked for: after the last part, which no data follows, unless a later step's does
  * in time, and where nothing is copied when no more may be sent, too. */
 static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) {
     const bool copies = n->side->copies.count > 0,
-               waits = n->mutual && outbox->message.stays != SL_STAY_ANSWER;
+               waits = n->mutual && outbox->message.stays != SL_STAY_ANSWER && !n->link.lends;
     return (part + 1 == outbox->message.parts && (waits || !copies)) ||
            (n->stream.numbered.data + 1 == n->stream.credit && !copies);
 }
@@ -126,54 +145,80 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
     const int encoded = sl_outbox_encode(outbox, part, error);
     if (encoded <= 0)
         return encoded;
+    const uint32_t copy = n->link.lends && outbox->payloads[part].bytes > 0
+                              ? sl_outbox_copy(outbox, &n->side->copies, part)
+                              : SL_COPY_NONE;
+    if (copy == SL_COPY_NONE)
+        sl_outbox_sum(outbox, part);
     const int vouched = sl_outbox_vouch(outbox, part, error);
     if (vouched != 0)
         return vouched;
     sl_frame frame = sl_outbox_frame(outbox, part);
     frame.asks = asks(n, outbox, part);
-    if (!sl_stream_add(&n->stream, &frame, outbox->payloads[part].data, false))
+    if (!sl_neighbour_post(n, &frame, outbox->payloads[part].data, copy))
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for frames", n->side->rank);
-    return sl_neighbour_flush(n);
+    return 1;
 }
 
 bool sl_neighbour_holds_up(const sl_neighbour *n, const sl_outbox *outbox) {
     const uint32_t part = outbox->gone;
+    if (sl_stream_has_copy(&n->stream, n->first + part))
+        return false;
     if (!sl_neighbour_part_left(n, part))
         return part < outbox->encoded || !may_send_data(n) || is_early(n, outbox, part);
     return n->side->copies.count == 0 && !sl_neighbour_part_came(n, part);
 }
 
 void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
-    sl_stream_release(&n->stream);
+    sl_stream_release(&n->stream, buffer->number);
     sl_buffer_release(buffer);
 }
 
 /* ---- what belongs to the connection ---- */
 
-bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, const void *payload,
-                               size_t bytes) {
-    sl_frame frame = {.type = type,
-                      .view = n->side->now.view,
-                      .exchange = n->side->now.exchange,
-                      .payload_bytes = (uint32_t)bytes,
-                      .payload_sum = bytes > 0 ? sl_checksum(payload, bytes) : 0};
+bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, uint32_t step,
+                               const void *payload, size_t bytes) {
+    const sl_frame frame = {.type = type,
+                            .view = n->side->now.view,
+                            .exchange = n->side->now.exchange,
+                            .step = step,
+                            .payload_bytes = (uint32_t)bytes,
+                            .payload_sum = bytes > 0 ? sl_checksum(payload, bytes) : 0};
     if (n->link.connection == NULL || !n->link.hello_sent || !hand_over(n, frame, payload))
         return false;
     n->link.exchange_told = frame.exchange;
     return true;
 }
 
+void sl_neighbour_tell_memory(sl_neighbour *n) {
+    uint8_t offer[SL_OFFER_BYTES];
+    if (!n->link.agreed || !(n->link.offers || n->link.answers))
+        return;
+    sl_offer_encode(&n->link.offer, offer);
+    if (n->link.offers && sl_neighbour_send_control(n, SL_FRAME_OFFER, 0, offer, sizeof offer))
+        n->link.offers = false;
+    if (n->link.answers &&
+        sl_neighbour_send_control(n, SL_FRAME_MEMORY, n->link.borrows ? n->side->limits.window : 0,
+                                  NULL, 0))
+        n->link.answers = false;
+}
+
 void sl_neighbour_say_hello(sl_neighbour *n) {
     const sl_side *side = n->side;
     if (n->link.connection == NULL || !n->link.connected || !sl_channel_is_ready(n->link.channel))
         return;
+    if (side->reads && n->link.mailbox == NULL)
+        n->link.mailbox = sl_mailbox_open();
     const sl_standing standing = {.incarnation = side->incarnation,
                                   .knows = n->process.incarnation,
                                   .trains = side->now.trains,
                                   .attempt = n->link.attempt,
                                   .credit = sl_stream_credit(&n->stream),
                                   .received = n->stream.received.frames,
-                                  .received_data = n->stream.received.data};
+                                  .received_data = n->stream.received.data,
+                                  .mailbox = n->link.mailbox != NULL
+                                                 ? sl_mailbox_name_of(n->link.mailbox)
+                                                 : (sl_mailbox_name){{0}}};
     int result = sl_side_send_hello(side, n->link.channel, n->link.connection, &standing,
                                     &(sl_frame){.exchange = side->now.exchange});
     n->side->counters.control_frames_sent += result == 0;
@@ -191,7 +236,7 @@ void sl_neighbour_tell_counts(sl_neighbour *n) {
                      (waits && is_due(n, s->received.data, s->received_told.data)) ||
                      is_due(n, sl_stream_credit(s), s->credit_told);
     if (due && n->link.agreed)
-        sl_neighbour_send_control(n, SL_FRAME_CREDIT, NULL, 0);
+        sl_neighbour_send_control(n, SL_FRAME_CREDIT, 0, NULL, 0);
 }
 
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange) {

@@ -1,0 +1,81 @@
+/* memory.c - data that stays in its sender's memory, of neighbours on one host; see neighbour.h.
+ *
+ * HELLO names a mailbox. Each side puts its arena (arena/arena.h) into the other one's, says so
+ * (OFFER), and hears whether it is read (MEMORY). Then what is copied there leaves as REF frames.
+ * All else is as it is without: the frame has its number, its buffer and its credit.
+ *
+ * Plain vectors are combined where they are. What a decoder has to check first is copied into the
+ * frame's buffer: its sender could change it between check and use.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "agent/peers/neighbour.h"
+#include "starling/vec.h"
+#include "wire/checksum.h"
+
+void sl_neighbour_hand_over(sl_neighbour *n, const sl_mailbox_name *to) {
+    n->process.why_apart[0] = '\0';
+    n->link.offers = (to->key[0] | to->key[1]) != 0;
+    n->link.awaits = n->link.offers && n->side->arena != NULL &&
+                     sl_arena_post(n->side->arena, to, &n->link.offer, n->process.why_apart);
+    if (!n->link.awaits)
+        n->link.offer = (sl_memory_offer){0};
+}
+
+/* Where the memory of another process may be read still, which had the rank, it stays mapped. */
+static bool find(sl_neighbour *n, const sl_memory_offer *offer, char why[SL_ARENA_WHY_MAX]) {
+    if (sl_arena_map_is_of(n->map, offer))
+        return true;
+    if (sl_stream_holds_nothing(&n->stream)) {
+        sl_arena_map_close(&n->former);
+        sl_arena_map_close(&n->map);
+    } else if (n->former == NULL) {
+        n->former = n->map;
+        n->map = NULL;
+    }
+    snprintf(why, SL_ARENA_WHY_MAX, "what came of a process before is not combined yet");
+    return n->map == NULL && sl_arena_map_open(&n->map, n->link.mailbox, offer, why);
+}
+
+void sl_neighbour_hear_offer(sl_neighbour *n, const uint8_t payload[SL_OFFER_BYTES]) {
+    const sl_memory_offer offer = sl_offer_decode(payload);
+    n->link.answers = offer.bytes > 0;
+    n->link.borrows = n->link.answers && n->side->reads && find(n, &offer, n->process.why_apart);
+    if (n->link.borrows)
+        n->process.why_apart[0] = '\0';
+    sl_mailbox_close(&n->link.mailbox);
+}
+
+void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once) {
+    n->link.lends = n->link.awaits && read_at_once > 0;
+    n->link.awaits = false;
+    if (n->link.lends)
+        sl_stream_lend(&n->stream, read_at_once);
+}
+
+const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer,
+                                   size_t *bytes) {
+    uint8_t *here = buffer->data + SL_FRAME_HEADER_BYTES;
+    *bytes = frame->payload_bytes;
+    if (frame->type != SL_FRAME_REF)
+        return n->side->direct ? buffer->rest : here;
+    const sl_reference r = sl_reference_decode(here);
+    if (!n->link.borrows || r.bytes > n->side->limits.part_bytes_max ||
+        r.offset % SL_VEC_ALIGNMENT != 0)
+        return NULL;
+    const uint8_t *there = sl_arena_map_at(n->map, r.offset, r.bytes);
+    *bytes = r.bytes;
+    return there == NULL || n->side->reads_in_place ? there : memcpy(here, there, r.bytes);
+}
+
+void sl_neighbour_refer(const sl_neighbour *n, sl_frame *frame, const void *payload,
+                        uint8_t out[SL_REFERENCE_BYTES]) {
+    const uint8_t *from = sl_arena_memory(n->side->arena);
+    const sl_reference r = {(uint64_t)((const uint8_t *)payload - from), frame->payload_bytes};
+    sl_reference_encode(&r, out);
+    frame->type = SL_FRAME_REF;
+    frame->unsummed = false;
+    frame->payload_bytes = SL_REFERENCE_BYTES;
+    frame->payload_sum = sl_checksum(out, SL_REFERENCE_BYTES);
+}
