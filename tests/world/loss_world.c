@@ -46,6 +46,7 @@ struct parting parting;
 static struct stopping {
     int count;  /* so far */
     bool is_up; /* they have not begun again */
+    bool alone; /* one goes on, with all that there is of the run, until others have joined it */
 } stopping;
 
 /* ---- strikes ---- */
@@ -137,7 +138,7 @@ static void hit(void *of, uint64_t ignored) {
     const strike *k = of;
     peer *p = &peers[k->a];
     (void)ignored;
-    if (!peer_strike(k))
+    if ((stopping.alone && p->members < 2 && !p->joins) || !peer_strike(k))
         return;
     joining_trouble();
     if (k->kind == STRIKE_KILL)
@@ -164,6 +165,7 @@ static void come(peer *p, bool agrees) {
 static void go_on_all(void *ignored, uint64_t also) {
     const going_on from = going_on_find();
     const bool agrees = from.agrees && world_chance(0.7);
+    uint32_t members = 0;
     (void)ignored, (void)also;
     if (from.round == 0)
         world_fail("no checkpoint is whole");
@@ -175,6 +177,7 @@ static void go_on_all(void *ignored, uint64_t also) {
         peer *p = &peers[i];
         const bool is_member = i < drawn.s.nodes && sl_checkpoint_view_has(&from.view, i);
         double at_s = world_uniform();
+        members += is_member;
         if (is_member) {
             *p = (peer){.rank = i,
                         .yields = agrees,
@@ -187,6 +190,7 @@ static void go_on_all(void *ignored, uint64_t also) {
         world_note(is_member ? "goes on" : "comes", i, p->checkpoints.resume, p->joins);
         world_at(world_now() + at_s, start, p, (uint64_t)stopping.count);
     }
+    stopping.alone = members == 1;
 }
 
 /* Those that are not asked, or do not hear it. */
