@@ -1,11 +1,12 @@
 /* state.h - the agent, for its own files. All of it runs on the loop's thread.
  *
  * agent.c: phases, deadlines, the loop. opening.c: puts an agent together. progress.c: what other
- * threads see. waits.c: who waits for whom. saving.c: checkpoints. first_view.c: who goes on
- * together. trust.c: whom it trusts, anew. contacts.c: what connections report. rejoin.c: coming
- * back. members.c: who takes part. member_log.c: what it tells of that. rounds.c: drives the node.
- * averaging.c: what comes after the last round. state_transfer.c: models of others. calls.c: what
- * the task asks of the loop. tracing.c: where the time goes. Each calls only those behind it.
+ * threads see. waits.c: who waits for whom. saving.c: checkpoints. own_cuts.c: of nodes at their
+ * own times. first_view.c: who goes on together. trust.c: whom it trusts, anew. contacts.c: what
+ * connections report. rejoin.c: coming back. members.c: who takes part. member_log.c: what it tells
+ * of that. rounds.c: drives the node. averaging.c: what comes after the last round.
+ * state_transfer.c: models of others. calls.c: what the task asks of the loop. tracing.c: where the
+ * time goes. Each calls only those behind it.
  */
 #ifndef SL_AGENT_STATE_H
 #define SL_AGENT_STATE_H
