@@ -204,9 +204,11 @@ typedef enum sl_act_kind {
     SL_ACT_COMBINE,  /* exchange `number`, with these versions */
     SL_ACT_COMMIT,   /* at the server: peer's gradient `number`, parts [from, to) */
     SL_ACT_SERVE,    /* at the server: its model as it is, parts [from, to), goes to peer */
-    SL_ACT_VIEW      /* view `number` begins */
+    SL_ACT_VIEW,     /* view `number` begins */
+    SL_ACT_ADD,      /* after its last round: what was on its way to it */
+    SL_ACT_GIVES_UP  /* it ends without the final average */
 } sl_act_kind;
-enum { SL_ACT_KINDS = SL_ACT_VIEW + 1 };
+enum { SL_ACT_KINDS = SL_ACT_GIVES_UP + 1 };
 
 typedef struct sl_act {
     sl_act_kind kind;

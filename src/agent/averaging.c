@@ -87,8 +87,15 @@ static void take_mean(sl_agent *a) {
     s->stage = SL_AVERAGING_NONE;
 }
 
+/* For who repeats the run. */
+static void note(const sl_agent *a, sl_act_kind kind) {
+    if (a->node.own != NULL && a->averaging.mean != NULL && a->settings.observer.act != NULL)
+        a->settings.observer.act(a->settings.observer.context, &(sl_act){.kind = kind});
+}
+
 /* Somebody was lost meanwhile. Others may have come to the average. */
 static bool give_up(sl_agent *a) {
+    note(a, SL_ACT_GIVES_UP);
     a->averaging.stage = SL_AVERAGING_NONE;
     if (a->averaging.mean != NULL)
         sl_agent_notice(
@@ -106,6 +113,7 @@ static bool drain(sl_agent *a) {
     a->averaging.stage = SL_AVERAGING_DRAINS;
     if (!sl_async_is_whole(a->node.own))
         return false;
+    note(a, SL_ACT_ADD);
     if (a->averaging.mean == NULL || sl_async_drain(a->node.own, &error) == 0)
         return !average(a);
     sl_agent_notice(a, "warning: %s", error.text);

@@ -12,9 +12,10 @@
 enum { NUMBER_BYTES = 21, HEAD_BYTES = 256 };
 
 static const char *const names[SL_ACT_KINDS] = {
-    [SL_ACT_GRADIENT] = "gradient", [SL_ACT_AVERAGE] = "average", [SL_ACT_ANSWER] = "answer",
-    [SL_ACT_REFUSED] = "refused",   [SL_ACT_REFUSES] = "refuses", [SL_ACT_COMBINE] = "combine",
-    [SL_ACT_COMMIT] = "commit",     [SL_ACT_SERVE] = "serve",     [SL_ACT_VIEW] = "view"};
+    [SL_ACT_GRADIENT] = "gradient", [SL_ACT_AVERAGE] = "average",  [SL_ACT_ANSWER] = "answer",
+    [SL_ACT_REFUSED] = "refused",   [SL_ACT_REFUSES] = "refuses",  [SL_ACT_COMBINE] = "combine",
+    [SL_ACT_COMMIT] = "commit",     [SL_ACT_SERVE] = "serve",      [SL_ACT_VIEW] = "view",
+    [SL_ACT_ADD] = "add",           [SL_ACT_GIVES_UP] = "gives up"};
 
 /* What a round that a view has ended leaves. */
 static const char over[] = "{\"act\":\"combine\",\"number\":0,";
@@ -26,7 +27,7 @@ void sl_act_log_path(char out[SL_EVENT_LOG_PATH_MAX], const char *folder, uint32
 /* ---- writing ---- */
 
 static bool has_peer(sl_act_kind kind) {
-    return kind != SL_ACT_GRADIENT && kind != SL_ACT_COMBINE && kind != SL_ACT_VIEW;
+    return kind != SL_ACT_GRADIENT && kind != SL_ACT_COMBINE && kind < SL_ACT_VIEW;
 }
 
 static bool has_parts(sl_act_kind kind) {

@@ -90,7 +90,8 @@ int sl_apart_report_all(const simulator *s, const sl_recorded *recorded, uint64_
 int sl_apart_average(simulator *s, sl_recorded *recorded, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        if (s->peers[i].async != NULL && sl_sim_ends_with(s, i))
+        if (s->peers[i].async != NULL && sl_sim_ends_with(s, i) && !s->peers[i].added &&
+            !s->peers[i].gave_up)
             result = sl_async_drain(s->peers[i].async, error);
     if (result == 0)
         result = sl_sim_average(s, error);

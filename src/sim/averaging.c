@@ -72,6 +72,8 @@ static void take_mean(simulator *s, const averaging *a) {
     for (uint32_t k = 0; k < a->tree.count; k++) {
         const uint32_t i = a->tree.order[k];
         peer *p = &s->peers[i];
+        if (p->gave_up)
+            continue;
         s->vec->copy_in(sl_sim_model(s, i), a->mean, s->task->dimension * sizeof *a->mean);
         p->record.averaged = true;
         p->record.averaged_distance = sqrt(a->distances[i] / a->tree.count);

@@ -180,7 +180,7 @@ static int end_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, 
 static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     const sl_history *h = &r->s->checkpoints->history[rank];
     const size_t after = r->done[rank] + 1;
-    const bool is_last = after == h->act_count || h->acts[after].kind == SL_ACT_VIEW;
+    const bool is_last = after == h->act_count || h->acts[after].kind >= SL_ACT_VIEW;
     const int result = ask_again(r, rank, act, any, error);
     if (result != 0 || r->done[rank] >= after || !is_last)
         return result;
@@ -338,6 +338,20 @@ static int do_gradient(repeated *r, uint32_t rank, bool *any, sl_error *error) {
                : result;
 }
 
+/* All that the others have sent for its rounds has come then. */
+static int do_add(repeated *r, uint32_t rank, bool *any, sl_error *error) {
+    sl_async *async = r->s->peers[rank].async;
+    letter **at = sl_async_is_whole(async) ? NULL : sl_repeated_find_any(r, rank);
+    *any = at != NULL || sl_async_is_whole(async);
+    if (at != NULL)
+        return sl_repeated_take(r, at, rank, error);
+    if (!*any)
+        return 0;
+    r->s->peers[rank].added = true;
+    r->done[rank]++;
+    return sl_async_drain(async, error);
+}
+
 /* Goes on with the node's next act, if that is possible. */
 static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     const sl_act *act = sl_repeated_next_act(r, rank);
@@ -368,6 +382,12 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
         return do_serve(r, rank, any, error);
     case SL_ACT_GRADIENT:
         return do_gradient(r, rank, any, error);
+    case SL_ACT_GIVES_UP:
+        r->s->peers[rank].gave_up = *any = true;
+        r->done[rank]++;
+        return 0;
+    case SL_ACT_ADD:
+        return do_add(r, rank, any, error);
     }
     return 0;
 }
@@ -384,7 +404,9 @@ static int name_hole(const repeated *r, sl_error *error) {
         [SL_ACT_COMBINE] = "a version that is combined in exchange",
         [SL_ACT_COMMIT] = "the gradient that is committed as number",
         [SL_ACT_SERVE] = "what lets the server give its model after gradient",
-        [SL_ACT_VIEW] = "what comes before view"};
+        [SL_ACT_VIEW] = "what comes before view",
+        [SL_ACT_ADD] = "what was on its way to it, beside",
+        [SL_ACT_GIVES_UP] = "its end"};
     for (uint32_t i = 0; i < r->s->nodes; i++) {
         const sl_act *act = sl_repeated_next_act(r, i);
         if (act != NULL)

@@ -30,6 +30,7 @@ typedef struct peer {
     size_t repeated;           /* of its history */
     const sl_scene_view *view; /* under which it is; NULL: the first */
     double loss;               /* of its gradient */
+    bool added, gave_up;       /* of a run that is repeated: SL_ACT_ADD, SL_ACT_GIVES_UP */
     sl_node *aside; /* with its model, until the next round begins; of a run that is repeated:
                        until its view does; NULL: it is not */
     sl_setbacks setbacks;

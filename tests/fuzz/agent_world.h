@@ -83,7 +83,8 @@ struct sl_worker {
 static struct sl_worker the_worker;
 
 int sl_worker_open(sl_worker **out, const sl_vec_ops *vec, const sl_task *task,
-                   const sl_observer *observer, uint32_t rank, sl_error *error) {
+                   const sl_observer *observer, uint32_t rank, const sl_ranges *leaves,
+                   sl_error *error) {
     the_worker = (struct sl_worker){0};
     *out = &the_worker;
     return 0;
