@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "async/state.h"
+#include "base/round_up.h"
 #include "node/route.h"
 #include "vec/finite.h"
 
@@ -96,9 +97,9 @@ int sl_async_open_kept(sl_async *n, uint32_t parts, const sl_codec *codec, sl_er
     free(kept->count);
     free(kept->memory);
     kept->room = parts;
-    kept->stride = sl_codec_part_bytes_max(codec);
+    kept->stride = sl_round_up(sl_codec_part_bytes_max(codec), SL_VEC_ALIGNMENT);
     kept->count = calloc(peers + 1u, sizeof *kept->count);
-    kept->memory = malloc(peers * kept->room * kept->stride + 1);
+    kept->memory = aligned_alloc(SL_VEC_ALIGNMENT, ((size_t)peers * kept->room + 1) * kept->stride);
     sl_inbox_end(&n->inbox);
     return kept->count != NULL && kept->memory != NULL &&
                    sl_inbox_open(&n->inbox, peers, kept->room, 0) == 0
