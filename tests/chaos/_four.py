@@ -16,6 +16,7 @@ WAYS = ("key", "certificates")
 RECORD = 20  # rounds, after which agents say where they are
 RING = {**QUICK, **SEALED, "topology": {"nodes": COUNT, "family": "ring"}}
 RING["record"] = {"every": RECORD}
+RING["transport__memory"] = "off"  # else there is little on the wire
 
 
 class Four:

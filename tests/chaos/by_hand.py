@@ -78,7 +78,12 @@ def a_long_frame_on_a_slow_link_is_no_death(scene):
         "rounds": 1,
         "record__every": 1,
         "model__hidden": [400],
-        "transport": {"timeout_s": 4, "connect_timeout_s": 60, "chunk_bytes": 1 << 20},
+        "transport": {
+            "timeout_s": 4,
+            "connect_timeout_s": 60,
+            "chunk_bytes": 1 << 20,
+            "memory": "off",
+        },
     }
     rosters = [scene.roster((first, ports[1]), f"r{first}") for first in (ports[0], *wire.ports)]
     try:

@@ -44,7 +44,9 @@ def what_is_on_the_wire_says_nothing(scene):
     data is."""
     make_keys(scene, "run.key")
     run_id = RUN_ID.to_bytes(8, "little")
-    experiment = scene.experiment(**PAIR, optimizer__learning_rate=1e-30)
+    experiment = scene.experiment(
+        **PAIR, optimizer__learning_rate=1e-30, transport__memory="off"
+    )
     hashes = []
     for seal, models, heard in ((None, True, True), ("on", False, False), ("off", True, False)):
         extra = (*with_key("run.key"), "--set", f"security.seal={seal}") if seal else ()
@@ -70,7 +72,8 @@ def what_is_on_the_wire_says_nothing(scene):
 def keys_change_while_agents_train(scene):
     """Their clocks say that hours pass; each frame says which of two keys it is sealed with."""
     make_keys(scene, "run.key")
-    patience = {"timeout_s": 86400, "connect_timeout_s": 86400, "round_timeout_s": 86400}
+    patience = {f"{what}timeout_s": 86400 for what in ("", "connect_", "round_")}
+    patience["memory"] = "off"
     long = {**PAIR, **SEALED, "rounds": 2000, "record__every": 2000, "transport": patience}
     experiment = scene.experiment(**long)
     scene.preload("fast_clock")
