@@ -142,7 +142,7 @@ def test_who_leaves_is_let_go(scene):
 
 def test_runs_go_on_from_their_checkpoints(scene):
     """Killed, then asked to save and to end, then to the end; one of each pattern."""
-    more = {"checkpoint": {"every": 50}, "transport": {"chunk_bytes": 4096}}
+    more = {"checkpoint": {"every": 20}, "transport": {"chunk_bytes": 4096}}
     for i, algorithm in enumerate([
         of("ad-psgd"),
         of("d-psgd", staleness=2),
@@ -151,7 +151,7 @@ def test_runs_go_on_from_their_checkpoints(scene):
         of("parameter-server", backup=1),
     ]):
         out, folder = f"run{i}", scene.path(f"run{i}/checkpoints")
-        path = scene.write("e.json", json.dumps(experiment(algorithm, more, 3000)))
+        path = scene.write("e.json", json.dumps(experiment(algorithm, more, 1200)))
         newest = lambda: max([0] + [int(name.split("-")[1]) for name in os.listdir(folder)
                                     if name.endswith("rank-3.safetensors")])
         running = scene.start("run", path, "--out", scene.path(out))
