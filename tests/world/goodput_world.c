@@ -1,7 +1,8 @@
 /* goodput_world.c - how much of a run is left where learners fail at a rate: agents in the virtual
  * world are killed, and started again after the time that a repair takes (docs/reliability.md).
  *
- *   goodput_world CHIPS REPAIR_S HOURS LEAST [SEED]   fails below LEAST %
+ *   goodput_world CHIPS REPAIR_S HOURS LEAST [SEED]   fails below LEAST %: of that seed, or else
+ *                                                     in the mean of the first eight
  *
  * Eight learners of so many chips each train on a ring, in rounds of about a second. A chip fails
  * once a year, and a learner with any of its chips; then its port refuses. The time to the next
@@ -21,7 +22,7 @@
 #include "scenario.h"
 #include "virtual.h"
 
-enum { LEARNERS = 8 };
+enum { LEARNERS = 8, SEEDS = 8 };
 static const double year_s = 365.0 * 24 * 3600, round_s = 1, clean_s = 600;
 
 typedef struct learner {
@@ -162,11 +163,15 @@ int main(int count, char **arguments) {
         return 2;
     const double chips = atof(arguments[1]), repair = atof(arguments[2]),
                  seconds = 3600 * atof(arguments[3]), least = atof(arguments[4]);
-    const uint64_t seed = count > 5 ? strtoull(arguments[5], NULL, 10) : 1;
-    double there;
-    const double goodput = find_goodput(chips, repair, seconds, seed, &there);
-    printf("%" PRIu64 " failures in %g h, one of a learner each %.0f s, repaired in %g s: goodput "
-           "%.1f %%, at most %.1f %%\n",
-           failures, seconds / 3600, year_s / chips, repair, goodput, there);
-    return goodput >= least ? 0 : 1;
+    const uint64_t first = count > 5 ? strtoull(arguments[5], NULL, 10) : 1,
+                   seeds = count > 5 ? 1 : SEEDS;
+    double mean = 0, there;
+    for (uint64_t seed = first; seed < first + seeds; seed++) {
+        const double goodput = find_goodput(chips, repair, seconds, seed, &there);
+        printf("%" PRIu64 " failures in %g h, one of a learner each %.0f s, repaired in %g s: "
+               "goodput %.1f %%, at most %.1f %%\n",
+               failures, seconds / 3600, year_s / chips, repair, goodput, there);
+        mean += goodput / (double)seeds;
+    }
+    return mean >= least ? 0 : 1;
 }
