@@ -176,11 +176,14 @@ static int end_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, 
 }
 
 /* An asker drives its average, unless it was killed. One that was cut is the last thing under its
- * view. */
+ * view, but for asks that are refused. */
 static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     const sl_history *h = &r->s->checkpoints->history[rank];
     const size_t after = r->done[rank] + 1;
-    const bool is_last = after == h->act_count || h->acts[after].kind >= SL_ACT_VIEW;
+    size_t next = after;
+    while (next < h->act_count && h->acts[next].kind == SL_ACT_REFUSES)
+        next++;
+    const bool is_last = next == h->act_count || h->acts[next].kind >= SL_ACT_VIEW;
     const int result = ask_again(r, rank, act, any, error);
     if (result != 0 || r->done[rank] >= after || !is_last)
         return result;
