@@ -54,7 +54,6 @@ static void save(sl_agent *a, const sl_view *view) {
     sl_piece pieces[SL_RECORD_PIECES + SL_VIEW_PIECES + 1];
     sl_checkpoint_view members = members_of(view);
     uint64_t round = view->round - 1;
-    const double share = 0.25; /* of transport.timeout_s, for the file before */
     a->record.times.total = sl_clock_seconds() - a->times.began_s;
     sl_record_pieces(&a->record, pieces);
     sl_checkpoint_view_pieces(&members, pieces + SL_RECORD_PIECES);
@@ -62,16 +61,15 @@ static void save(sl_agent *a, const sl_view *view) {
     a->saving.saved = a->record.round.round;
     sl_saver_take(a->saving.saver, &a->node, round, a->side.rank,
                   &(sl_image_extras){pieces, sizeof pieces / sizeof *pieces},
-                  share * a->settings.experiment->transport.timeout_s);
+                  sl_saving_wait_share * a->settings.experiment->transport.timeout_s);
 }
 
 bool sl_own_cut_view(sl_agent *a, const sl_view *view) {
     sl_saving *s = &a->saving;
     if (s->saver == NULL)
         return false;
-    s->due =
-        sl_cohort_is_outside(&a->cohort); /* its own file would be of a node that has not begun */
-    if (s->due)
+    s->due = sl_cohort_is_outside(&a->cohort);
+    if (s->due) /* its file would be of a node that has not begun: the next view is for that */
         return false;
     if (s->asked[SL_CUT_GO_ON] != 0)
         atomic_store(&s->awaited, view->round - 1);

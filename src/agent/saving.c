@@ -15,7 +15,6 @@
 #include "base/clock.h"
 #include "checkpoint/cut_file.h"
 
-static const double wait_share = 0.25; /* of transport.timeout_s, for the file before */
 enum { ROUNDS_TOLD = 16, WORDS = 4, ROW = (ROUNDS_TOLD + 1) * WORDS };
 
 /* ---- opening ---- */
@@ -101,6 +100,12 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
     if (c == NULL)
         return 0;
     s->resumed = c->resume ? c->round : 0;
+    if (e->checkpoint.every > 0 && a->node.own != NULL && a->side.ranks > SL_CHECKPOINT_RANKS_MAX)
+        return sl_fail(
+            error, SL_EINVAL,
+            "checkpoint.every: algorithm '%s' lets nodes go at their own times here, and "
+            "then a file has room for %d ranks, not for %u; set it to 0",
+            e->algorithm.name, (int)SL_CHECKPOINT_RANKS_MAX, a->side.ranks);
     if (c->opened != NULL)
         return c->opened(c->context, a->side.rank, a->node.rounds, error);
     int result = sl_checkpoint_owner_of(&s->owner, e, &a->settings.task, c->run_id, error);
@@ -181,7 +186,7 @@ bool sl_saving_end_round(sl_agent *a, const sl_round *round) {
         atomic_store(&s->awaited, round->round);
     if (!s->left && (round->round % e->checkpoint.every == 0 || asked ||
                      is_first_without_some(a, round->round)))
-        save(a, round->round, &a->record, wait_share * e->transport.timeout_s);
+        save(a, round->round, &a->record, sl_saving_wait_share * e->transport.timeout_s);
     if (asked)
         s->asked[SL_CUT_GO_ON] = 0;
     return s->left;

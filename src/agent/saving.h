@@ -18,6 +18,9 @@
 /* What follows on a checkpoint that was asked for; `step` of a CHECKPOINT frame. */
 typedef enum sl_cut_kind { SL_CUT_GO_ON, SL_CUT_LEAVE, SL_CUT_KINDS } sl_cut_kind;
 
+/* Of transport.timeout_s: a checkpoint waits so long for the file before it. */
+static const double sl_saving_wait_share = 0.25;
+
 typedef enum sl_agreement {
     SL_AGREED,          /* on the round that the run goes on from, or it begins */
     SL_AGREEMENT_OPEN,  /* once all are connected, each tells which rounds it has */

@@ -293,10 +293,12 @@ const sl_algorithm sl_ssp = {.name = "ssp",
                              .check = check_range,
                              .keys = range_keys,
                              .async = &bounded};
+
 static const sl_key feedback_key[] = {
     {SL_ROW_ERROR_FEEDBACK},
     SL_KEYS_END,
 };
+
 const sl_algorithm sl_round_robin = {.name = "round-robin",
                                      SERVER,
                                      .takes_local_steps = true,
