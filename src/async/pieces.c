@@ -4,21 +4,15 @@
  * on its way, is not in the list: it holds what begin_anew and its kin go on from. Numbers come
  * first: they say which vectors there are.
  */
-#include <stddef.h>
 #include <stdio.h>
 
 #include "async/state.h"
+#include "node/piece_table.h"
 
-#define WHOLE(text, field)                                                                         \
-    { .name = text, .offset = offsetof(sl_async, field) }
-#define REAL(text, field)                                                                          \
-    { .name = text, .offset = offsetof(sl_async, field), .is_real = true }
+#define WHOLE(text, field) SL_PIECE_WHOLE(sl_async, text, field)
+#define REAL(text, field) SL_PIECE_REAL(sl_async, text, field)
 
-static const struct {
-    const char *name;
-    size_t offset;
-    bool is_real;
-} numbers[] = {
+static const sl_piece_number numbers[] = {
     WHOLE(SL_OWN_ROUND_NAME, state.round),
     WHOLE("exchange", state.exchange),
     WHOLE("optimizer_steps", direction.steps),
@@ -51,10 +45,7 @@ static bool holds_gradient(const sl_async *n) {
 
 bool sl_async_piece(sl_async *n, size_t index, sl_piece *out) {
     if (index < NUMBERS) {
-        void *number = (char *)n + numbers[index].offset;
-        *out = (sl_piece){.whole = numbers[index].is_real ? NULL : number,
-                          .real = numbers[index].is_real ? number : NULL};
-        snprintf(out->name, sizeof out->name, "%s", numbers[index].name);
+        *out = sl_piece_of_number(&numbers[index], n);
         return true;
     }
     const struct {

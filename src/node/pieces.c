@@ -8,21 +8,15 @@
  * session that overlaps gives out its state there, once the exchange is over.
  */
 #include <assert.h>
-#include <stddef.h>
 #include <stdio.h>
 
+#include "node/piece_table.h"
 #include "node/state.h"
 
-#define WHOLE(text, field)                                                                         \
-    { .name = text, .offset = offsetof(sl_node, field) }
-#define REAL(text, field)                                                                          \
-    { .name = text, .offset = offsetof(sl_node, field), .is_real = true }
+#define WHOLE(text, field) SL_PIECE_WHOLE(sl_node, text, field)
+#define REAL(text, field) SL_PIECE_REAL(sl_node, text, field)
 
-static const struct {
-    const char *name;
-    size_t offset;
-    bool is_real;
-} numbers[] = {
+static const sl_piece_number numbers[] = {
     WHOLE("round", life.ended.round),
     WHOLE("exchange", life.ended_exchange),
     WHOLE("exchanged", life.exchanged),
@@ -87,10 +81,7 @@ bool sl_node_piece(sl_node *n, size_t index, sl_piece *out) {
         return true;
     if (index >= NUMBERS)
         return is_own_number(out, index - NUMBERS, n);
-    void *number = (char *)n + numbers[index].offset;
-    *out = (sl_piece){.whole = numbers[index].is_real ? NULL : number,
-                      .real = numbers[index].is_real ? number : NULL};
-    snprintf(out->name, sizeof out->name, "%s", numbers[index].name);
+    *out = sl_piece_of_number(&numbers[index], n);
     return true;
 }
 
