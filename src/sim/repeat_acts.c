@@ -140,7 +140,6 @@ static int do_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     if (t->members != NULL)
         result = t->members(t->context, rank, place, v->group.count, error);
     s->peers[rank].view = v;
-    r->views[rank]++;
     return result == 0 ? sl_repeated_deliver(
                              r, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error)
                        : result;
@@ -152,7 +151,7 @@ static int ask_again(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
     const uint32_t asker = act->peer, parts = act->to;
     const uint64_t number = act->number;
     int result = 0;
-    if (!sl_repeated_is_lost(r, asker) || r->views[asker] != r->views[rank])
+    if (!sl_repeated_is_lost(r, asker) || !sl_repeated_share_view(r, asker, rank))
         return 0;
     r->again = (sl_act){.kind = SL_ACT_AVERAGE, .peer = rank, .number = number, .to = parts};
     r->again_of = asker;
@@ -199,7 +198,7 @@ static int serve_more(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     int result = 0;
     *any = false;
     for (uint32_t i = 0; i < r->s->nodes && result == 0 && !*any; i++) {
-        if (i == rank || !sl_repeated_is_lost(r, i) || r->views[i] != r->views[rank])
+        if (i == rank || !sl_repeated_is_lost(r, i) || !sl_repeated_share_view(r, i, rank))
             continue;
         r->again = (sl_act){.kind = SL_ACT_SERVE, .peer = rank};
         r->again_of = i;
@@ -498,14 +497,13 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
                   .letters = calloc(s->nodes, sizeof(letter *)),
                   .done = calloc(s->nodes, sizeof *r.done),
                   .parts = calloc(s->nodes, sizeof *r.parts),
-                  .views = calloc(s->nodes, sizeof *r.views),
                   .last = calloc(s->nodes, sizeof *r.last),
                   .again_of = UINT32_MAX,
                   .computes = calloc(s->nodes, sizeof *r.computes)};
     r.recorded.last = r.last;
     r.recorded.ranks = calloc(s->nodes, sizeof *r.recorded.ranks);
     int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL &&
-                         r.views != NULL && r.last != NULL && r.recorded.ranks != NULL
+                         r.last != NULL && r.recorded.ranks != NULL
                      ? sl_apart_open(s, error)
                      : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
     find_last(&r);
@@ -521,7 +519,6 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
     free(r.done);
     free(r.parts);
     free(r.computes);
-    free(r.views);
     free(r.last);
     free(r.recorded.ranks);
     return result;

@@ -78,7 +78,7 @@ static int add_letter(repeated *r, uint32_t from, uint32_t to, const sl_async_pa
         return sl_fail(error, SL_ENOMEM, "simulator: out of memory for messages");
     while (*end != NULL)
         end = &(*end)->next;
-    *one = (letter){.from = from, .views = r->views[from], .part = *part, .message = m};
+    *one = (letter){.from = from, .view = r->s->peers[from].view, .part = *part, .message = m};
     if (m != NULL) {
         one->part.payload.data = m->data;
         m->readers++;
@@ -143,8 +143,20 @@ int sl_repeated_give_gradient(repeated *r, uint32_t rank, sl_error *error) {
 
 /* ---- letters ---- */
 
+/* Two parts that begin a view each may call both by one number. NULL: the first of all. */
+static bool is_same(const sl_scene_view *a, const sl_scene_view *b) {
+    return a == b ||
+           (a != NULL && b != NULL && a->view.exchange == b->view.exchange &&
+            a->group.count == b->group.count &&
+            memcmp(a->group.ranks, b->group.ranks, a->group.count * sizeof *a->group.ranks) == 0);
+}
+
+bool sl_repeated_share_view(const repeated *r, uint32_t rank, uint32_t other) {
+    return is_same(r->s->peers[rank].view, r->s->peers[other].view);
+}
+
 bool sl_repeated_is_of_view(const repeated *r, uint32_t to, const letter *one) {
-    return one->views == r->views[to];
+    return is_same(one->view, r->s->peers[to].view);
 }
 
 letter **sl_repeated_find(const repeated *r, uint32_t from, uint32_t to, uint32_t step) {

@@ -9,7 +9,7 @@
 typedef struct letter {
     struct letter *next;
     uint32_t from;
-    uint32_t views; /* that its sender had begun */
+    const sl_scene_view *view; /* its sender's */
     sl_async_part part;
     message *message; /* NULL: a silent part */
 } letter;
@@ -23,7 +23,6 @@ typedef struct repeated {
     size_t *done;     /* (nodes) acts */
     uint32_t *parts;  /* (nodes) of the next one */
     bool *computes;   /* (nodes) it waits for its gradient */
-    uint32_t *views;  /* (nodes) that it has begun */
     uint64_t *last;   /* (nodes) its last round */
     sl_act again;     /* what a node that was lost did not come to write down */
     uint32_t again_of;
@@ -50,7 +49,9 @@ int sl_repeated_turn(repeated *r, uint32_t rank, bool *any, sl_error *error);
 
 /* ---- letters to a node ---- */
 
-/* Of a view before, or a later one? */
+/* Are these nodes under the same view? */
+bool sl_repeated_share_view(const repeated *r, uint32_t rank, uint32_t other);
+/* Is it of the node's view, and not of one before or later? */
 bool sl_repeated_is_of_view(const repeated *r, uint32_t to, const letter *one);
 /* The first of all of its view. NULL: there is none. */
 letter **sl_repeated_find_any(const repeated *r, uint32_t to);
