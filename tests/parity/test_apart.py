@@ -170,6 +170,8 @@ def test_runs_go_on_from_their_checkpoints(scene):
         running.ends(75, 60)
         listed = scene.call("checkpoint", out)
         check(listed.code == 0 and ", in rounds " in listed.out, f"{listed.code} {listed.out}")
+        ended = scene.call("run", "--resume", out, "--set", "rounds=3")
+        check(ended.code == 2 and "give more with --set rounds" in ended.err, f"{ended.err}")
         ended = scene.call("run", "--resume", out, timeout=120)
         check(ended.code == 0 and "goes on from checkpoint" in ended.out, f"{ended.err}")
         comes_again(scene, algorithm, out)

@@ -40,6 +40,13 @@ static int open_folder(collector *c, const char *path, sl_error *error) {
         c->from_first = from < c->from_first ? from : c->from_first;
         c->from_last = from != UINT64_MAX && from > c->from_last ? from : c->from_last;
     }
+    if (result == 0 && c->from_last > c->trial->task.rounds)
+        result =
+            sl_fail(error, SL_EINVAL,
+                    "--resume: checkpoint %llu is of rounds up to %llu, and the experiment has "
+                    "%llu rounds; give more with --set rounds",
+                    (unsigned long long)c->checkpoints->round, (unsigned long long)c->from_last,
+                    (unsigned long long)c->trial->task.rounds);
     if (result == 0)
         result = sl_folder_resume(&c->folder, path, e, -1, c->from, &seconds, error);
     c->began -= seconds;
