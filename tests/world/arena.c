@@ -38,6 +38,13 @@ void arenas_clear(void) {
         world_free(arenas[--made].whole);
 }
 
+/* It is its owner's, as what that allocates (memory.c). */
+static void hold(process *owner, size_t bytes) {
+    owner->bytes += bytes;
+    if (owner->bytes > owner->bytes_max)
+        owner->bytes_max = owner->bytes;
+}
+
 int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error) {
     sl_arena *a = calloc(1, sizeof *a);
     if (a == NULL || made == ARENAS_MAX) {
@@ -49,12 +56,15 @@ int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error) {
     *a = (sl_arena){memory, bytes, made};
     arenas[made].whole = whole;
     arenas[made++].memory = memory;
+    hold(process_current(), bytes);
     *out = a;
     return 0;
 }
 
 /* Others may have it still: the memory goes with the world. */
 void sl_arena_close(sl_arena **arena) {
+    if (*arena != NULL)
+        process_current()->bytes -= (*arena)->bytes;
     free(*arena);
     *arena = NULL;
 }
