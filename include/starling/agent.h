@@ -122,8 +122,8 @@ typedef struct sl_agent_progress {
     uint32_t view;      /* the number of the one that its node is in, with so many */
     uint32_t members;
     bool rests;       /* too few members are reached for another view */
-    uint64_t reloads;   /* how often sl_agent_reload has ended, the last time: */
-    bool reloaded;      /* well, and */
+    uint64_t reloads; /* how often sl_agent_reload has ended, the last time: */
+    bool reloaded;    /* well, and */
     char reload[SL_AGENT_RELOAD_MAX];
 } sl_agent_progress;
 SL_API sl_agent_progress sl_agent_progress_read(sl_agent *agent);
@@ -159,8 +159,8 @@ typedef struct sl_agent_edge {
 /* Of neighbour `index`, by rank; false: there are no more. */
 SL_API bool sl_agent_edge_read(sl_agent *agent, uint32_t index, sl_agent_edge *out);
 
-/* Who takes no part at this moment, and should: its connection is broken, or it was lost and has not
- * left on request. */
+/* Who takes no part at this moment, and should: its connection is broken, or it was lost and has
+ * not left on request. */
 typedef struct sl_agent_lost {
     uint32_t rank;
     bool is_member; /* of the view that the node is in: it may still come back in time */

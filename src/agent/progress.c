@@ -68,8 +68,7 @@ sl_error sl_agent_end_asked(sl_agent *a) {
 /* A process that came later does not know why those went that it has never met. */
 static bool is_missing(const sl_agent *a, const sl_neighbour *n, bool is_member) {
     return n->rank < sl_topology_nodes(a->settings.experiment->topology) && !is_member &&
-           !n->absence.left &&
-           !n->process.bye_received && /* by agreement, or at the end */
+           !n->absence.left && !n->process.bye_received && /* by agreement, or at the end */
            (!a->side.joins || n->process.incarnation != 0);
 }
 
@@ -141,7 +140,8 @@ static uint32_t count_members(const sl_agent *a) {
 }
 
 static bool is_away(const sl_neighbour *n) {
-    return !n->link.agreed && n->absence.lost_s > 0 && !n->absence.left && !n->process.bye_received;
+    return (n->absence.gone || (!n->link.agreed && n->absence.lost_s > 0)) && !n->absence.left &&
+           !n->process.bye_received;
 }
 
 /* Under the mutex. Who had never been connected has been away since the others were seen to go on
