@@ -21,12 +21,14 @@
 #include "run/reporter.h"
 #include "run/resume.h"
 #include "run/run_info.h"
+#include "run/service.h"
 
 typedef struct peer {
     const options *o;
-    options own;  /* o, with what the folder says of how it begins */
-    bool insists; /* the command says how it begins */
-    bool again;   /* its folder has what its process before recorded, of no use to go on from */
+    service *supervisor; /* by hand */
+    options own;         /* o, with what the folder says of how it begins */
+    bool insists;        /* the command says how it begins */
+    bool again; /* its folder has what its process before recorded, of no use to go on from */
     trial trial;
     uint32_t rank;
     orders told;                 /* by `starling run`; by hand the run id only */
@@ -141,6 +143,11 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     live_view_round(&p->view, round - 1);
     live_view_tick(&p->view);
     pthread_mutex_unlock(&p->viewing);
+}
+
+static void on_alive(void *context) {
+    peer *p = context;
+    service_alive(p->supervisor, p->agent, p->trial.task.rounds);
 }
 
 static int on_record(void *context, const sl_record *record, const float *x) {
@@ -467,6 +474,8 @@ static int prepare(peer *p, sl_error *error) {
         result = open_agent(p, error);
     if (result == 0)
         result = listen_for_lookers(p, error);
+    if (result == 0) /* it may look for names, then for agents */
+        service_ready(p->supervisor, 2 * p->trial.experiment->transport.connect_timeout_s);
     if (result == 0 && !reports(p))
         result = find_others(p, error);
     if (result == 0 && !reports(p))
@@ -488,8 +497,9 @@ static int exit_code(int result, bool started) {
 }
 
 /* *others_train: it has recorded nothing, and may join them. */
-static int be_peer(const options *o, bool insists, bool *others_train) {
+static int be_peer(const options *o, bool insists, service *supervisor, bool *others_train) {
     peer p = {.own = *o,
+              .supervisor = supervisor,
               .insists = insists,
               .rank = o->rank,
               .viewing = PTHREAD_MUTEX_INITIALIZER,
@@ -500,6 +510,7 @@ static int be_peer(const options *o, bool insists, bool *others_train) {
                                .parameters = on_parameters,
                                .round = on_round,
                                .notice = on_notice,
+                               .alive = on_alive,
                                .resumed = on_resumed,
                                .log = on_log,
                                .act = on_act,
@@ -549,12 +560,16 @@ static int run(void *request, char *const *operands, size_t count) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }
-    const int code = be_peer(o, o->resume != NULL || o->join, &others_train);
-    if (!others_train)
-        return code;
-    options joining = *o;
-    joining.join = true;
-    return be_peer(&joining, true, &others_train);
+    service supervisor;
+    service_open(&supervisor, o->report_fd < 0);
+    int code = be_peer(o, o->resume != NULL || o->join, &supervisor, &others_train);
+    if (others_train) {
+        options joining = *o;
+        joining.join = true;
+        code = be_peer(&joining, true, &supervisor, &others_train);
+    }
+    service_close(&supervisor);
+    return code;
 }
 
 const command agent_command = {
