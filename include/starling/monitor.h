@@ -15,8 +15,8 @@
  *                      "said": {"rank": 4, "doing": "exchanges", "round": 812, "still_s": 40.8,
  *                               "ago_s": 0.1, "waits_for": 5, "root": {...}}}, ...]}
  *
- * `members` is how many the view has, from which `lost` have gone, or, where they are still `member`,
- * may come back in time; `rests`: too few are left to go on.
+ * `members` is how many the view has, from which `lost` have gone, or, where they are still
+ * `member`, may come back in time; `rests`: too few are left to go on.
  * `root` is whom it waits for in the end, as neighbours have said; null: nobody, or not known yet.
  * `protection` is null where it is not connected; see sl_agent_edge.
  * At the folder's socket there is also "reload", how roster and keys were read again the last time:
