@@ -32,10 +32,6 @@ struct sl_monitor {
     pthread_t thread;
 };
 
-void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank) {
-    snprintf(out, SL_MONITOR_NAME_MAX, "status-%u.sock", rank);
-}
-
 /* ---- the thread ---- */
 
 static char *write_page(void *context) {

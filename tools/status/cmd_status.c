@@ -65,7 +65,7 @@ static void print_waits(const views *vs) {
             printf("rank %u waits: %s\n", vs->all[i].rank, vs->all[i].words);
 }
 
-static int show(const asked *all, size_t count, const char *folder, bool at_port, bool wide,
+static int show(const sl_asked *all, size_t count, const char *folder, bool at_port, bool wide,
                 sl_error *error) {
     if (count == 0)
         return sl_fail(error, SL_EPEER, "%s: no agent runs there", folder);
@@ -83,18 +83,18 @@ static int show(const asked *all, size_t count, const char *folder, bool at_port
 
 static int run(void *request, char *const *operands, size_t count) {
     const status_request *r = request;
-    asked *all = NULL;
+    sl_asked *all = NULL;
     sl_error error;
     (void)count;
     size_t agents = 0;
     const char *where = operands[0];
     const bool at_port = access(where, F_OK) != 0 && strchr(where, ':') != NULL;
-    int result = (at_port ? ask_place : ask_folder)(&all, &agents, where, PATIENCE_S, &error);
+    int result = (at_port ? sl_ask_place : sl_ask_folder)(&all, &agents, where, PATIENCE_S, &error);
     if (result == 0 && !at_port)
         outcomes_tell(where);
     if (result == 0)
         result = show(all, agents, where, at_port, r->wide, &error);
-    asked_free(all, agents);
+    sl_asked_free(all, agents);
     if (result == 0)
         return TOOL_OK;
     complain("%s", error.text);
