@@ -98,6 +98,7 @@ typedef struct sl_board_state {
     uint32_t node_room, node_count; /* that may take part, and have; 0: too many to be shown */
     sl_board_node *nodes;           /* (node_room) */
     uint64_t rounds;                /* 0: not known */
+    double epoch_s;                 /* since 1970, of the first event; NaN: unknown */
     sl_recorded *records;
     size_t record_count, record_room;
     sl_fresh *fresh; /* (fresh_count) of all files */
