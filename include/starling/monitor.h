@@ -28,16 +28,13 @@
 #define STARLING_MONITOR_H
 
 #include "starling/agent.h"
+#include "starling/asking.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct sl_monitor sl_monitor;
-
-/* The socket of a rank, in the folder: "status-5.sock". */
-#define SL_MONITOR_NAME_MAX 32
-SL_API void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank);
 
 /* Answers for the agent (borrowed until close) of this rank at the folder's socket, which replaces
  * one that is there. Only who may use the folder can use it. SL_EFILE: the socket cannot be made.

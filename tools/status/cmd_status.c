@@ -67,7 +67,8 @@ static void print_waits(const views *vs) {
 }
 
 /* For people. */
-static bool show_table(const health *h, const asked *all, size_t count, bool at_port, bool wide) {
+static bool show_table(const health *h, const sl_asked *all, size_t count, bool at_port,
+                       bool wide) {
     views vs;
     if (!views_open(&vs, all, count, !at_port))
         return false;
@@ -82,7 +83,7 @@ static bool show_table(const health *h, const asked *all, size_t count, bool at_
 }
 
 /* Returns the exit code, or an error. */
-static int show(const status_request *r, const asked *all, size_t count, bool at_port,
+static int show(const status_request *r, const sl_asked *all, size_t count, bool at_port,
                 sl_error *error) {
     health h;
     bool printed = health_open(&h, all, count);
@@ -97,20 +98,20 @@ static int show(const status_request *r, const asked *all, size_t count, bool at
 /* Nobody who can be asked is as bad as it gets. */
 static int run(void *request, char *const *operands, size_t count) {
     const status_request *r = request;
-    asked *all = NULL;
+    sl_asked *all = NULL;
     sl_error error;
     (void)count;
     size_t agents = 0;
     const char *where = operands[0];
     const bool at_port = access(where, F_OK) != 0 && strchr(where, ':') != NULL;
-    int result = (at_port ? ask_place : ask_folder)(&all, &agents, where, PATIENCE_S, &error);
+    int result = (at_port ? sl_ask_place : sl_ask_folder)(&all, &agents, where, PATIENCE_S, &error);
     if (result == 0 && !at_port && !r->json)
         outcomes_tell(where);
     if (result == 0 && agents == 0 && !r->json)
         result = sl_fail(&error, SL_EPEER, "%s: no agent runs there", where);
     if (result == 0)
         result = show(r, all, agents, at_port, &error);
-    asked_free(all, agents);
+    sl_asked_free(all, agents);
     if (result < 0)
         complain("%s", error.text);
     return result < 0 ? HEALTH_DOWN : result;

@@ -70,7 +70,7 @@ static bool take_lost(health *h, const json_t *best) {
 }
 
 /* Who has a socket and says nothing is a member like the others. */
-static bool take_silent(health *h, const asked *all, json_t *const *said, size_t count) {
+static bool take_silent(health *h, const sl_asked *all, json_t *const *said, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (is_answer(said[i]) || find(h, all[i].rank) != NULL)
             continue;
@@ -87,7 +87,7 @@ static int by_rank(const void *a, const void *b) {
     return (one->rank > two->rank) - (one->rank < two->rank);
 }
 
-static bool judge(health *h, const asked *all, json_t *const *said, size_t count) {
+static bool judge(health *h, const sl_asked *all, json_t *const *said, size_t count) {
     const json_t *best = NULL;
     for (size_t i = 0; i < count; i++)
         if (is_answer(said[i]) && knows_better(said[i], best))
@@ -106,7 +106,7 @@ static bool judge(health *h, const asked *all, json_t *const *said, size_t count
     return true;
 }
 
-bool health_open(health *out, const asked *all, size_t count) {
+bool health_open(health *out, const sl_asked *all, size_t count) {
     json_t **said = calloc(count + 1, sizeof *said);
     *out = (health){0};
     if (said == NULL)
@@ -154,7 +154,7 @@ static json_t *describe_lost(const health *h) {
 }
 
 /* All answers; of who gave none, its rank. */
-static json_t *describe_agents(const asked *all, size_t count) {
+static json_t *describe_agents(const sl_asked *all, size_t count) {
     json_t *agents = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *said = all[i].said != NULL ? json_loads(all[i].said, 0, NULL) : NULL;
@@ -164,7 +164,7 @@ static json_t *describe_agents(const asked *all, size_t count) {
     return agents;
 }
 
-bool health_print_json(const health *h, const asked *all, size_t count) {
+bool health_print_json(const health *h, const sl_asked *all, size_t count) {
     static const char *const states[] = {"healthy", "degraded", "down"};
     json_t *page =
         json_pack("{s:s, s:I, s:I, s:b, s:b, s:o, s:o}", "state", states[h->state], "members",

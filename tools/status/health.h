@@ -2,7 +2,7 @@
 #ifndef HEALTH_H
 #define HEALTH_H
 
-#include "status/asking.h"
+#include "starling/starling.h"
 
 /* As exit codes of `starling status`. */
 typedef enum health_state {
@@ -25,11 +25,11 @@ typedef struct health {
 } health;
 
 /* False: out of memory. */
-bool health_open(health *out, const asked *all, size_t count);
+bool health_open(health *out, const sl_asked *all, size_t count);
 void health_close(health *health);
 /* "3 of 4, lost: 2 since 41 s" */
 void health_print(const health *health);
 /* The same as an object, with all that was said; false: out of memory. */
-bool health_print_json(const health *health, const asked *all, size_t count);
+bool health_print_json(const health *health, const sl_asked *all, size_t count);
 
 #endif

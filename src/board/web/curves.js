@@ -1,0 +1,135 @@
+/* curves.js - the curves by round: loss, held-out accuracy, consensus distance measured and
+ * predicted, bytes. */
+{
+  const HEIGHT = 150;
+  const figures = [
+    { title: "loss", log: true, lines: [{ of: "loss", name: "mean", ink: "compute", say: number }] },
+    { title: "held-out accuracy", lines: [
+      { of: "accuracy", name: "mean of nodes", ink: "compute", say: percent },
+      { of: "averaged", name: "averaged model", ink: "encode", say: percent }] },
+    { title: "consensus distance", log: true, lines: [
+      { of: "distance", name: "measured", ink: "compute", say: number },
+      { of: "predicted", name: "averaging alone would leave", ink: "wait", dashed: true,
+        say: number },
+      { of: "apart", name: "of neighbours", ink: "exchange", say: number }] },
+    { title: "sent by a node", lines: [{ of: "bytes", name: "", ink: "compute", say: megabytes }] },
+  ];
+
+  /* Prediction starts anew at each exact point: a line from there to where the next one would be. */
+  function columns(figure) {
+    const c = board.curves;
+    return [c.round, ...figure.lines.map((line) => c[line.of])];
+  }
+
+  const short = (value) => (value === null ? "" : Math.abs(value) >= 1e4 || Math.abs(value) < 1e-3
+    ? value === 0 ? "0" : value.toExponential(0) : String(Number(value.toPrecision(3))));
+
+  /* By what was measured; a prediction may leave it. */
+  function range(figure) {
+    const main = figure.lines.filter((line) => line.of !== "predicted");
+    const values = main.flatMap((line) => board.curves[line.of])
+      .filter((value) => value !== null && (!figure.log || value > 0));
+    if (values.length === 0) return figure.log ? [0.1, 1] : [0, 1];
+    const low = Math.min(...values), high = Math.max(...values);
+    if (figure.log) return [low / 1.5, high * 1.5];
+    const gap = high > low ? 0.05 * (high - low) : Math.abs(high) * 0.1 || 1;
+    return [Math.max(0, low - gap), high + gap];
+  }
+
+  function options(figure, width) {
+    const axis = { stroke: colour("dim"), grid: { stroke: colour("rule"), width: 1 },
+      ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    return {
+      width, height: HEIGHT, legend: { show: false },
+      cursor: { sync: { key: "rounds" }, y: false, drag: { x: false, y: false } },
+      scales: { x: { time: false },
+        y: { distr: figure.log ? 3 : 1, range: () => range(figure) } },
+      axes: [
+        { ...axis, size: 24, values: (u, ticks) => ticks.map(short) },
+        { ...axis, size: 52,
+          values: (u, ticks) => ticks.map((v) => (figure.lines[0].of === "bytes"
+            ? short(v / 1e6) + " MB" : short(v))) }],
+      series: [{}, ...figure.lines.map((line) => ({ stroke: colour(line.ink), width: 1.7,
+        dash: line.dashed ? [5, 4] : undefined, points: { show: board.curves.round.length < 2 } }))],
+      hooks: { setCursor: [() => tell(figure)] },
+    };
+  }
+
+  function tell(figure) {
+    const rounds = board.curves.round;
+    const hovered = figure.plot ? figure.plot.cursor.idx : null;
+    const at = hovered === null || hovered === undefined ? rounds.length - 1 : hovered;
+    const lines = figure.lines.filter((line) => board.curves[line.of].some((v) => v !== null));
+    const words = lines.map((line) => (line.name ? line.name + " " : "") +
+      line.say(board.curves[line.of][at] ?? null));
+    figure.spans.forEach((span, i) => {
+      span.hidden = !lines.includes(figure.lines[i]);
+      const line = figure.lines[i];
+      setText(span.lastChild, (line.name ? line.name + " " : "") +
+        line.say(board.curves[line.of][at] ?? null));
+    });
+    const where = rounds.length > 0 ? "round " + rounds[at] + ": " : "nothing is recorded yet";
+    setText(figure.where, rounds.length > 0 ? "round " + rounds[at] : where);
+    figure.box.setAttribute("aria-label", figure.title + ", " + where + words.join(", "));
+  }
+
+  /* Arrow keys move along the rounds. */
+  function onKey(figure, event) {
+    const last = board.curves.round.length - 1;
+    const now = figure.plot.cursor.idx ?? last;
+    const to = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    goTo(figure, Math.min(last, Math.max(0, to)));
+  }
+
+  function goTo(figure, index) {
+    const left = figure.plot.valToPos(board.curves.round[index], "x");
+    figure.plot.setCursor({ left, top: 10 });
+  }
+
+  function place(figure) {
+    figure.where = make("span", {});
+    figure.spans = figure.lines.map((line) => {
+      const mark = make("i", { class: line.dashed ? "dashed" : null });
+      mark.style.color = `var(--${line.ink})`;
+      return make("span", {}, mark, make("span", {}));
+    });
+    figure.box = make("div", { tabindex: 0, role: "img", class: "plot" });
+    figure.box.addEventListener("keydown", (event) => onKey(figure, event));
+    byId("charts").append(make("figure", {}, make("figcaption", {},
+      make("b", {}, figure.title), figure.where, ...figure.spans), figure.box));
+  }
+
+  function build(figure) {
+    if (figure.plot) figure.plot.destroy();
+    figure.plot = new uPlot(options(figure, figure.box.clientWidth || 300), columns(figure),
+      figure.box);
+    tell(figure);
+  }
+
+  figures.forEach(place);
+  panels.push({
+    parts: ["curves"],
+    draw() {
+      for (const figure of figures) {
+        if (!figure.plot || figure.wasFew) build(figure);
+        else figure.plot.setData(columns(figure));
+        figure.wasFew = board.curves.round.length < 2;
+        tell(figure);
+      }
+    },
+    rebuild() {
+      figures.forEach(build);
+    },
+    round(round) {
+      const index = board.curves.round.findIndex((recorded) => recorded >= round);
+      if (index >= 0) goTo(figures[0], index);
+    },
+  });
+  new ResizeObserver(() => {
+    for (const figure of figures)
+      if (figure.plot && figure.box.clientWidth !== figure.plot.width)
+        figure.plot.setSize({ width: figure.box.clientWidth, height: HEIGHT });
+  }).observe(byId("charts"));
+}
