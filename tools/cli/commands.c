@@ -24,6 +24,7 @@ static const command *const commands[] = {
     &sim_command,
     &compare_command,
     &status_command,
+    &top_command,
     &reload_command,
     &checkpoint_command,
     &devices_command,

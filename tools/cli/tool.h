@@ -123,7 +123,7 @@ void choose_pattern(const sl_experiment *experiment, const char *suffix, char ou
 double now_seconds(void);
 
 extern const command run_command, agent_command, sim_command, check_command, compare_command,
-    devices_command, status_command, reload_command, checkpoint_command, average_command,
-    keys_command, topology_command;
+    devices_command, status_command, top_command, reload_command, checkpoint_command,
+    average_command, keys_command, topology_command;
 
 #endif
