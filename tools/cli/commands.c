@@ -25,6 +25,7 @@ static const command *const commands[] = {
     &compare_command,
     &status_command,
     &reload_command,
+    &show_command,
     &checkpoint_command,
     &devices_command,
     &average_command,

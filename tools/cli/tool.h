@@ -124,6 +124,6 @@ double now_seconds(void);
 
 extern const command run_command, agent_command, sim_command, check_command, compare_command,
     devices_command, status_command, reload_command, checkpoint_command, average_command,
-    keys_command, topology_command;
+    keys_command, topology_command, show_command;
 
 #endif
