@@ -19,20 +19,20 @@
     "Content-Security-Policy: default-src 'self'\r\nX-Content-Type-Options: nosniff\r\n"           \
     "Referrer-Policy: no-referrer\r\n"
 
-struct sl_page {
+struct sl_board_page {
     char folder[SL_PATH_MAX];
     sl_board *board; /* NULL: nobody has looked */
     double looked_s;
 };
 
-sl_page *sl_page_open(const char *folder) {
-    sl_page *page = calloc(1, sizeof *page);
+sl_board_page *sl_board_page_open(const char *folder) {
+    sl_board_page *page = calloc(1, sizeof *page);
     if (page != NULL)
         snprintf(page->folder, sizeof page->folder, "%s", folder);
     return page;
 }
 
-void sl_page_close(sl_page **page) {
+void sl_board_page_close(sl_board_page **page) {
     if (*page == NULL)
         return;
     sl_board_close(&(*page)->board);
@@ -40,7 +40,7 @@ void sl_page_close(sl_page **page) {
     *page = NULL;
 }
 
-static int look(sl_page *p, sl_error *error) {
+static int look(sl_board_page *p, sl_error *error) {
     const double now_s = sl_clock_seconds();
     int result = 0;
     if (p->board == NULL)
@@ -89,7 +89,7 @@ static void give_icon(void *context, const char *query, sl_http_answer *out) {
 /* ---- the board ---- */
 
 static void give_board(void *context, const char *query, sl_http_answer *out) {
-    sl_page *p = context;
+    sl_board_page *p = context;
     sl_error error;
     (void)query;
     const int result = look(p, &error);
@@ -103,7 +103,7 @@ static void give_board(void *context, const char *query, sl_http_answer *out) {
 
 /* A folder that cannot be read now may be read at the next tick. */
 static bool tell_changes(void *context, uint64_t *cursor, struct evbuffer *out) {
-    sl_page *p = context;
+    sl_board_page *p = context;
     if (look(p, NULL) != 0 || sl_board_version(p->board) == *cursor)
         return true;
     char *text = sl_board_text(p->board, *cursor);
@@ -114,8 +114,8 @@ static bool tell_changes(void *context, uint64_t *cursor, struct evbuffer *out) 
     return told;
 }
 
-void sl_page_routes(sl_page *page, sl_http_route routes[SL_PAGE_ROUTES]) {
-    const sl_http_route all[SL_PAGE_ROUTES] = {
+void sl_board_page_routes(sl_board_page *page, sl_http_route routes[SL_BOARD_ROUTES]) {
+    const sl_http_route all[SL_BOARD_ROUTES] = {
         {.path = "/", .answer = give_html},
         {.path = "/page.css", .answer = give_css},
         {.path = "/page.js", .answer = give_js},

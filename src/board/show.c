@@ -13,7 +13,7 @@
 enum { ADDRESS_MAX = SL_HOST_MAX + 24 };
 
 struct sl_show {
-    sl_page *page;
+    sl_board_page *page;
     sl_http *http;
     char address[ADDRESS_MAX];
 };
@@ -29,14 +29,14 @@ static void write_address(sl_show *show, const char *host) {
 
 static int serve(sl_show *show, const char *place, const char *key, bool is_public,
                  sl_error *error) {
-    sl_http_route routes[SL_PAGE_ROUTES];
+    sl_http_route routes[SL_BOARD_ROUTES];
     char host[SL_HOST_MAX];
     sl_http_place at = {.host = host, .is_public = is_public, .key = key};
     int result = sl_place_parse(host, &at.port, place, 0, key, error);
     if (result != 0)
         return result;
-    sl_page_routes(show->page, routes);
-    result = sl_http_open(&show->http, &at, routes, SL_PAGE_ROUTES, error);
+    sl_board_page_routes(show->page, routes);
+    result = sl_http_open(&show->http, &at, routes, SL_BOARD_ROUTES, error);
     if (result == 0)
         write_address(show, host);
     return result;
@@ -46,7 +46,7 @@ int sl_show_open(sl_show **out, const char *folder, const char *place, const cha
                  bool is_public, sl_error *error) {
     sl_show *show = calloc(1, sizeof *show);
     if (show != NULL)
-        show->page = sl_page_open(folder);
+        show->page = sl_board_page_open(folder);
     int result = show != NULL && show->page != NULL
                      ? serve(show, place, key, is_public, error)
                      : sl_fail(error, SL_ENOMEM, "out of memory for a page");
@@ -65,7 +65,7 @@ void sl_show_close(sl_show **show) {
     if (*show == NULL)
         return;
     sl_http_close(&(*show)->http);
-    sl_page_close(&(*show)->page);
+    sl_board_page_close(&(*show)->page);
     free(*show);
     *show = NULL;
 }

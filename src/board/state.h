@@ -27,9 +27,9 @@ typedef struct sl_board_node {
     /* of its metrics: */
     sl_sample *samples; /* (sample_count) by time; the last one is always there */
     size_t sample_count, sample_room;
-    uint64_t stride, lines;         /* of each `stride` lines one sample is kept, and the last */
-    double loss, accuracy;          /* of the last line */
-    double bytes_sent, bytes_per_s; /* per_s: between the last two lines; NaN: not known */
+    uint64_t stride, lines; /* of each `stride` lines one sample is kept, and the last */
+    double loss, accuracy;  /* of the last line */
+    double bytes_sent;
     /* of its events: */
     double epoch_s; /* since 1970, of its time 0; NaN: not known */
     bool begun, lost;
@@ -77,12 +77,10 @@ typedef struct sl_board_edge {
 /* What is known of a pair, whatever the topology is now. */
 typedef struct sl_board_link {
     uint32_t from, to;
-    uint64_t looks, awaited; /* looks at which `to` answered; and waited for `from` */
     uint64_t reconnects;
-    char *protection; /* NULL: not known */
-    json_t *said;     /* what `to` last said of it; NULL: nothing */
-    double said_s;
-    double bytes, mb_s, round_trip_s; /* NaN: not known */
+    char *protection;                      /* NULL: not known */
+    double said_s, bytes, waited_s;        /* as `to` said it then; NaN: it has not */
+    double mb_s, wait_share, round_trip_s; /* since; NaN: not known */
 } sl_board_link;
 
 typedef struct sl_run_facts {

@@ -54,6 +54,7 @@ typedef struct options {
     const char *against; /* compare: what others are measured against; NULL: not said */
     bool watch;          /* compare: tells how far the runs are */
     const char *session; /* check: "mix", "overlap"; NULL: it is no session's */
+    bool open_page;      /* run: its page in the browser */
     bool wide;           /* tables with all columns; check: all lines */
     bool resolved;       /* check: the keys that it reads */
 } options;
