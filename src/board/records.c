@@ -118,7 +118,9 @@ int sl_board_take_metrics(sl_board_state *s, const json_t *line, sl_error *error
     const uint64_t at = (uint64_t)json_integer_value(round),
                    rank = (uint64_t)json_integer_value(node);
     int result = take_round(s, line, at, error);
-    if (result == 0 && rank < s->node_count)
-        result = take_node(&s->nodes[rank], line, at, error);
+    if (result != 0 || rank >= s->node_count)
+        return result;
+    result = take_node(&s->nodes[rank], line, at, error);
+    sl_board_set_clock(s, (uint32_t)rank);
     return result;
 }

@@ -20,7 +20,7 @@ typedef struct sl_sample {
 } sl_sample;
 
 typedef struct sl_down {
-    double from_s, until_s; /* NaN: it still is */
+    double from_s, until_s; /* since 1970; until NaN: it still is */
 } sl_down;
 
 typedef struct sl_board_node {
@@ -31,7 +31,8 @@ typedef struct sl_board_node {
     double loss, accuracy;  /* of the last line */
     double bytes_sent;
     /* of its events: */
-    double epoch_s; /* since 1970, of its time 0; NaN: not known */
+    double epoch_s;        /* since 1970, of its time 0; NaN: not known */
+    bool is_clock_guessed; /* until its first line of metrics */
     bool begun, lost;
     const char *ended; /* how; NULL: it has not */
     uint64_t round;
@@ -96,7 +97,8 @@ typedef struct sl_board_state {
     uint32_t node_room, node_count; /* that may take part, and have; 0: too many to be shown */
     sl_board_node *nodes;           /* (node_room) */
     uint64_t rounds;                /* 0: not known */
-    double epoch_s;                 /* since 1970, of the first event; NaN: unknown */
+    uint32_t first;                 /* the rank whose first event came first */
+    double epoch_s;                 /* of that one's time 0, as the run began; NaN: unknown */
     sl_recorded *records;
     size_t record_count, record_room;
     sl_fresh *fresh; /* (fresh_count) of all files */
@@ -165,6 +167,10 @@ typedef struct sl_phases {
 sl_phases sl_phases_between(const sl_sample *before, const sl_sample *after);
 /* Seconds that it was down, up to so many since the run began. */
 double sl_down_seconds(const sl_board_node *n, double until_s);
+/* A node's first line of metrics says when its first round began, which its log tells, too. */
+void sl_board_set_clock(sl_board_state *s, uint32_t rank);
+/* A node's first line of metrics says when its first round began, which its log tells, too. */
+void sl_board_set_clock(sl_board_state *s, uint32_t rank);
 
 /* Grows an array: false: out of memory. */
 bool sl_board_grow(void **items, size_t *room, size_t count, size_t bytes);

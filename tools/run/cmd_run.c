@@ -89,16 +89,16 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     sl_error error = {0};
     sl_summary summary;
     live_view_open(&view, t->task.rounds, o->wide);
-    if (collector_open(&c, t, d->name, path, checkpoints, &view, &error) != 0) {
+    sl_show *page = NULL;
+    if ((d == &with_agents && run_page_open(&page, o, t->experiment, path, &error) != 0) ||
+        collector_open(&c, t, d->name, path, checkpoints, &view, &error) != 0) {
         complain("%s", error.text);
+        sl_show_close(&page);
         return TOOL_USAGE;
     }
     print_begin(d, o, t, path, &c);
-    sl_show *page = NULL;
-    int result = d == &with_agents ? run_page_open(&page, o, t->experiment, path, &error) : 0;
-    if (result == 0)
-        result = d->run(&c, path, &summary, &error);
-    sl_show_close(&page);
+    run_page_tell(page, o);
+    int result = d->run(&c, path, &summary, &error);
     c.saved = result == SL_ESAVED;
     if (result != 0)
         collector_explain(&c, &error);
@@ -112,6 +112,7 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     if (result == SL_EDIVERGED)
         stable_steps_advise(t);
     collector_close(&c);
+    sl_show_close(&page);
     return code;
 }
 

@@ -27,13 +27,15 @@ int run_page_open(sl_show **out, const options *o, const sl_experiment *e, const
                                       "--set monitor.listen=127.0.0.1:8000")
                             : 0;
     choose_place(place, e->monitor.listen);
-    const int result = sl_show_open(out, folder, place, "monitor.listen",
-                                    e->monitor.is_public || e->security.trusted_network, error);
-    if (result != 0)
-        return result;
-    tell_line("its page: %s", sl_show_address(*out));
+    return sl_show_open(out, folder, place, "monitor.listen",
+                        e->monitor.is_public || e->security.trusted_network, error);
+}
+
+void run_page_tell(const sl_show *page, const options *o) {
+    if (page == NULL)
+        return;
+    tell_line("its page: %s", sl_show_address(page));
     fflush(stdout);
     if (o->open_page)
-        browser_open(sl_show_address(*out));
-    return 0;
+        browser_open(sl_show_address(page));
 }

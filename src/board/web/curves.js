@@ -9,7 +9,7 @@
       { of: "averaged", name: "averaged model", ink: "encode", say: percent }] },
     { title: "consensus distance", log: true, lines: [
       { of: "distance", name: "measured", ink: "compute", say: number },
-      { of: "predicted", name: "averaging alone would leave", ink: "wait", dashed: true,
+      { of: "predicted", name: "predicted by averaging alone", ink: "wait", dashed: true,
         say: number },
       { of: "apart", name: "of neighbours", ink: "exchange", say: number }] },
     { title: "sent by a node", lines: [{ of: "bytes", name: "", ink: "compute", say: megabytes }] },
