@@ -20,8 +20,9 @@
  *   "positions"  [[x, y], ...] by rank, within the unit square, y downwards
  *   "links"      a row for each of "edges", in their order: {"from", "to", "lag", "mb_s",
  *                "round_trip_s", "wait_share", "protection", "reconnects"}, each null if unknown:
- *                lag: rounds that `from` is behind `to`; wait_share: of the time, `to` waited for
- * it "curves"     columns by recorded round: {"round", "loss", "accuracy", "averaged", "distance",
+ *                lag: rounds that `from` is behind `to`; mb_s: 10^6 bytes a second that come;
+ *                wait_share: of the time, `to` waits for it: both of the last second or more
+ *   "curves"     columns by recorded round: {"round", "loss", "accuracy", "averaged", "distance",
  *                "predicted", "apart", "bytes"}: mean loss of batches and mean held-out accuracy of
  *                the nodes' models; that of the averaged model; consensus distance; the same as
  *                averaging alone would leave of the point before: times rho for each round; mean
@@ -32,8 +33,7 @@
  *                moved while nothing else is done, but for waiting. down: [[from, until], ...] in
  *                seconds, until null: it still is
  *   "events"     [{"event", "node", "nodes", "round", "time", "text"}], by time, which is seconds
- *                since the run began. nodes: so many say the same, node is one of them, or null:
- * all
+ *                since the run began. nodes: so many say the same; node: one, null: all
  *
  * Of more than SL_BOARD_NODES_MAX nodes, or SL_BOARD_EDGES_MAX edges, "nodes", "edges",
  * "positions", "links" and "strip" are empty. */

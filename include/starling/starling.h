@@ -35,6 +35,7 @@
 #include "starling/rng.h"
 #include "starling/roster.h"
 #include "starling/session.h"
+#include "starling/show.h"
 #include "starling/sim.h"
 #include "starling/spectrum.h"
 #include "starling/stability.h"

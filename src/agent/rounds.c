@@ -568,6 +568,8 @@ void sl_agent_on_worker(void *context) {
     sl_job_result result;
     if (!sl_worker_take(a->worker, &result))
         return;
+    if (result.evaluated)
+        a->record.evaluation = result.evaluation;
     if (result.code != 0) {
         sl_agent_fail_here(a, result.code, "the round could not be reported: %s",
                            sl_error_meaning(result.code));

@@ -79,7 +79,7 @@ static int make_nodes(sl_board_state *s, sl_error *error) {
         return sl_fail(error, SL_ENOMEM, "out of memory for a board of %u nodes", first);
     for (uint32_t i = 0; i < s->node_room; i++) {
         s->nodes[i].stride = 1;
-        s->nodes[i].epoch_s = s->nodes[i].bytes_per_s = NAN;
+        s->nodes[i].epoch_s = NAN;
     }
     return 0;
 }

@@ -78,9 +78,9 @@ sl_phases sl_phases_between(const sl_sample *before, const sl_sample *after) {
 
 static json_t *downs_json(const sl_board_node *n) {
     json_t *list = json_array();
-    for (size_t i = 0; i < n->down_count; i++)
-        sl_json_append(&list,
-                       json_pack("[fo]", n->downs[i].from_s, sl_number_json(n->downs[i].until_s)));
+    for (size_t i = 0; i < n->down_count && !isnan(n->epoch_s); i++)
+        sl_json_append(&list, json_pack("[fo]", n->downs[i].from_s - n->epoch_s,
+                                        sl_number_json(n->downs[i].until_s - n->epoch_s)));
     return list;
 }
 

@@ -121,8 +121,6 @@ static uint64_t round_of(const sl_board_node *n) {
     return n->now_round > n->round ? n->now_round : n->round;
 }
 
-/* Gossip sends the same to each neighbour: what goes over an edge follows from what a node sends.
- * Only while the sender itself is the only source: agents that measure an edge say it. */
 static json_t *link_json(const sl_board_state *s, const sl_board_edge *e) {
     const uint32_t at = s->link_at[(size_t)e->to * s->node_room + e->from];
     const sl_board_link *l = at > 0 ? &s->links[at - 1] : NULL;
@@ -132,9 +130,7 @@ static json_t *link_json(const sl_board_state *s, const sl_board_edge *e) {
                 from > 0 && to > 0 ? json_integer((json_int_t)to - (json_int_t)from) : json_null());
     sl_json_set(&link, "mb_s", sl_number_json(l != NULL ? l->mb_s : NAN));
     sl_json_set(&link, "round_trip_s", sl_number_json(l != NULL ? l->round_trip_s : NAN));
-    sl_json_set(
-        &link, "wait_share",
-        sl_number_json(l != NULL && l->looks > 0 ? (double)l->awaited / (double)l->looks : NAN));
+    sl_json_set(&link, "wait_share", sl_number_json(l != NULL ? l->wait_share : NAN));
     sl_json_set(&link, "protection", text_or_null(l != NULL ? l->protection : NULL));
     sl_json_set(&link, "reconnects",
                 l != NULL ? json_integer((json_int_t)l->reconnects) : json_null());

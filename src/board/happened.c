@@ -37,18 +37,33 @@ void sl_board_forget_fresh(sl_board_state *s) {
 
 /* ---- what a node's time is ---- */
 
-static double time_of(const sl_board_node *n, double epoch_s) {
-    return isnan(n->epoch_s) ? NAN : epoch_s - n->epoch_s;
+/* It goes on where the last kept line was. */
+static void resume_clock(sl_board_node *n, double epoch_s, uint64_t round) {
+    double then_s = 0;
+    for (size_t i = 0; i < n->sample_count && n->samples[i].round <= round; i++)
+        then_s = n->samples[i].time_s;
+    n->epoch_s = epoch_s - then_s;
+    n->is_clock_guessed = false;
 }
 
-/* Its clock begins with its first round, or goes on where the last kept line was. */
-static void set_clock(sl_board_node *n, double epoch_s, uint64_t resumed) {
-    double then_s = 0;
-    for (size_t i = 0; i < n->sample_count && n->samples[i].round <= resumed; i++)
-        then_s = n->samples[i].time_s;
-    if (resumed == 0 && n->sample_count > 0)
-        then_s = fmax(0, n->samples[0].time_s - n->samples[0].total);
-    n->epoch_s = epoch_s - then_s;
+void sl_board_set_clock(sl_board_state *s, uint32_t rank) {
+    sl_board_node *n = &s->nodes[rank];
+    if (!n->is_clock_guessed || n->sample_count == 0)
+        return;
+    n->epoch_s -= fmax(0, n->samples[0].time_s - n->samples[0].total);
+    n->is_clock_guessed = false;
+    if (s->first == rank)
+        s->epoch_s = n->epoch_s;
+}
+
+static void begin_clock(sl_board_state *s, uint32_t rank, double epoch_s) {
+    s->nodes[rank].epoch_s = epoch_s;
+    s->nodes[rank].is_clock_guessed = true;
+    if (isnan(s->epoch_s)) {
+        s->first = rank;
+        s->epoch_s = epoch_s;
+    }
+    sl_board_set_clock(s, rank);
 }
 
 /* ---- down ---- */
@@ -59,27 +74,28 @@ static sl_down *open_down(const sl_board_node *n) {
                : NULL;
 }
 
-static bool go_down(sl_board_node *n, double time_s) {
-    if (open_down(n) != NULL || isnan(time_s))
+static bool go_down(sl_board_node *n, double epoch_s) {
+    if (open_down(n) != NULL)
         return true;
     sl_down *more = realloc(n->downs, (n->down_count + 1) * sizeof *more);
     if (more == NULL)
         return false;
     n->downs = more;
-    more[n->down_count++] = (sl_down){time_s, NAN};
+    more[n->down_count++] = (sl_down){epoch_s, NAN};
     return true;
 }
 
-static void come_up(sl_board_node *n, double time_s) {
+static void come_up(sl_board_node *n, double epoch_s) {
     sl_down *down = open_down(n);
     if (down != NULL)
-        down->until_s = fmax(down->from_s, time_s);
+        down->until_s = fmax(down->from_s, epoch_s);
 }
 
 double sl_down_seconds(const sl_board_node *n, double until_s) {
+    const double last_s = n->epoch_s + until_s;
     double sum = 0;
-    for (size_t i = 0; i < n->down_count; i++)
-        sum += fmax(0, fmin(until_s, isnan(n->downs[i].until_s) ? until_s : n->downs[i].until_s) -
+    for (size_t i = 0; i < n->down_count && !isnan(n->epoch_s); i++)
+        sum += fmax(0, fmin(last_s, isnan(n->downs[i].until_s) ? last_s : n->downs[i].until_s) -
                            n->downs[i].from_s);
     return sum;
 }
@@ -102,25 +118,23 @@ static const char *ending(sl_log_outcome outcome) {
     return "left";
 }
 
-static bool begin(sl_board_state *s, sl_board_node *n, const sl_log_entry *e, double epoch_s) {
+static void begin(sl_board_state *s, const sl_log_entry *e, double epoch_s) {
+    sl_board_node *n = &s->nodes[e->rank];
     if (isnan(n->epoch_s))
-        set_clock(n, epoch_s, 0);
-    if (isnan(s->epoch_s))
-        s->epoch_s = n->epoch_s;
+        begin_clock(s, e->rank, epoch_s);
     if (e->kind == SL_LOG_RESUME) {
-        set_clock(n, epoch_s, e->round);
+        resume_clock(n, epoch_s, e->round);
         n->down_count = 0; /* the clock stood while it was away */
     }
-    come_up(n, time_of(n, epoch_s));
+    come_up(n, epoch_s);
     n->begun = true;
     n->ended = NULL;
-    return true;
 }
 
 static bool end(sl_board_node *n, const sl_log_entry *e, double epoch_s) {
     n->ended = ending(e->outcome);
     n->round = e->round;
-    return e->outcome == SL_LOG_DONE || go_down(n, time_of(n, epoch_s));
+    return e->outcome == SL_LOG_DONE || go_down(n, epoch_s);
 }
 
 static bool lose(sl_board_state *s, const sl_log_entry *e, double epoch_s) {
@@ -130,7 +144,7 @@ static bool lose(sl_board_state *s, const sl_log_entry *e, double epoch_s) {
     n->lost = true;
     if (isnan(n->epoch_s) && e->rank < s->node_count)
         n->epoch_s = s->nodes[e->rank].epoch_s;
-    return go_down(n, time_of(n, epoch_s));
+    return go_down(n, epoch_s);
 }
 
 static bool is_members(const sl_board_state *s, const sl_log_entry *e) {
@@ -147,7 +161,7 @@ static int take_view(sl_board_state *s, const sl_log_entry *e, double epoch_s, s
             continue;
         sl_board_node *n = &s->nodes[e->ranks[i]];
         n->lost = false;
-        come_up(n, time_of(n, epoch_s));
+        come_up(n, epoch_s);
     }
     return result;
 }
@@ -264,7 +278,7 @@ static int take_one(sl_board_state *s, const sl_log_entry *e, double epoch_s, sl
     if (e->kind == SL_LOG_START && e->rounds > 0)
         s->rounds = e->rounds;
     if ((e->kind == SL_LOG_START || e->kind == SL_LOG_RESUME) && n != NULL)
-        room = room && begin(s, n, e, epoch_s);
+        begin(s, e, epoch_s);
     else if (e->kind == SL_LOG_END && n != NULL)
         room = room && end(n, e, epoch_s);
     else if (e->kind == SL_LOG_LOST)

@@ -35,15 +35,17 @@ static double number(const json_t *object, const char *name) {
     return json_is_number(value) ? json_number_value(value) : NAN;
 }
 
-/* A rate, over a second or more. */
-static void take_bytes(sl_board_link *link, const json_t *edge, double now_s) {
-    const double bytes = number(edge, "received_bytes");
-    if (isnan(bytes) || (!isnan(link->bytes) && now_s - link->said_s < RATE_EVERY_S))
+/* Rates, over a second or more. A process that began anew counts anew. */
+static void take_rates(sl_board_link *link, const json_t *edge, double now_s) {
+    const double bytes = number(edge, "received_bytes"), waited_s = number(edge, "waited_s"),
+                 past_s = now_s - link->said_s;
+    if (past_s < RATE_EVERY_S)
         return;
-    link->mb_s = isnan(link->bytes) || bytes < link->bytes
-                     ? NAN
-                     : 1e-6 * (bytes - link->bytes) / (now_s - link->said_s);
+    const bool goes_on = bytes >= link->bytes && waited_s >= link->waited_s && past_s > 0;
+    link->mb_s = goes_on ? 1e-6 * (bytes - link->bytes) / past_s : NAN;
+    link->wait_share = goes_on ? fmin(1, (waited_s - link->waited_s) / past_s) : NAN;
     link->bytes = bytes;
+    link->waited_s = waited_s;
     link->said_s = now_s;
 }
 
@@ -57,10 +59,8 @@ static void take_edge(sl_board_state *s, const json_t *edge, uint32_t to, json_t
         json_array_append_new(waits_for, json_integer(json_integer_value(from)));
     if (link == NULL)
         return;
-    link->looks++;
-    link->awaited += awaited;
     link->round_trip_s = number(edge, "round_trip_s");
-    take_bytes(link, edge, sl_clock_seconds());
+    take_rates(link, edge, sl_clock_seconds());
     char *copy = protection != NULL ? strdup(protection) : NULL;
     if (copy != NULL) {
         free(link->protection);

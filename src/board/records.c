@@ -92,13 +92,6 @@ static bool add_sample(sl_board_node *n, const sl_sample *sample) {
     return true;
 }
 
-static void take_traffic(sl_board_node *n, const json_t *line, double time_s) {
-    const double sent = number(line, "bytes_sent");
-    const double before_s = n->sample_count > 0 ? n->samples[n->sample_count - 1].time_s : NAN;
-    n->bytes_per_s = time_s > before_s ? (sent - n->bytes_sent) / (time_s - before_s) : NAN;
-    n->bytes_sent = sent;
-}
-
 static int take_node(sl_board_node *n, const json_t *line, uint64_t round, sl_error *error) {
     const json_t *seconds = json_object_get(line, "seconds");
     const sl_sample sample = {.round = round,
@@ -114,7 +107,7 @@ static int take_node(sl_board_node *n, const json_t *line, uint64_t round, sl_er
     n->loss = number(line, "loss");
     n->accuracy = number(line, "accuracy");
     n->round = round > n->round ? round : n->round;
-    take_traffic(n, line, sample.time_s);
+    n->bytes_sent = number(line, "bytes_sent");
     return add_sample(n, &sample) ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for a node");
 }
 
@@ -125,7 +118,9 @@ int sl_board_take_metrics(sl_board_state *s, const json_t *line, sl_error *error
     const uint64_t at = (uint64_t)json_integer_value(round),
                    rank = (uint64_t)json_integer_value(node);
     int result = take_round(s, line, at, error);
-    if (result == 0 && rank < s->node_count)
-        result = take_node(&s->nodes[rank], line, at, error);
+    if (result != 0 || rank >= s->node_count)
+        return result;
+    result = take_node(&s->nodes[rank], line, at, error);
+    sl_board_set_clock(s, (uint32_t)rank);
     return result;
 }

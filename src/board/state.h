@@ -20,18 +20,19 @@ typedef struct sl_sample {
 } sl_sample;
 
 typedef struct sl_down {
-    double from_s, until_s; /* NaN: it still is */
+    double from_s, until_s; /* since 1970; until NaN: it still is */
 } sl_down;
 
 typedef struct sl_board_node {
     /* of its metrics: */
     sl_sample *samples; /* (sample_count) by time; the last one is always there */
     size_t sample_count, sample_room;
-    uint64_t stride, lines;         /* of each `stride` lines one sample is kept, and the last */
-    double loss, accuracy;          /* of the last line */
-    double bytes_sent, bytes_per_s; /* per_s: between the last two lines; NaN: not known */
+    uint64_t stride, lines; /* of each `stride` lines one sample is kept, and the last */
+    double loss, accuracy;  /* of the last line */
+    double bytes_sent;
     /* of its events: */
-    double epoch_s; /* since 1970, of its time 0; NaN: not known */
+    double epoch_s;        /* since 1970, of its time 0; NaN: not known */
+    bool is_clock_guessed; /* until its first line of metrics */
     bool begun, lost;
     const char *ended; /* how; NULL: it has not */
     uint64_t round;
@@ -77,12 +78,10 @@ typedef struct sl_board_edge {
 /* What is known of a pair, whatever the topology is now. */
 typedef struct sl_board_link {
     uint32_t from, to;
-    uint64_t looks, awaited; /* looks at which `to` answered; and waited for `from` */
     uint64_t reconnects;
-    char *protection; /* NULL: not known */
-    json_t *said;     /* what `to` last said of it; NULL: nothing */
-    double said_s;
-    double bytes, mb_s, round_trip_s; /* NaN: not known */
+    char *protection;                      /* NULL: not known */
+    double said_s, bytes, waited_s;        /* as `to` said it then; NaN: it has not */
+    double mb_s, wait_share, round_trip_s; /* since; NaN: not known */
 } sl_board_link;
 
 typedef struct sl_run_facts {
@@ -98,7 +97,8 @@ typedef struct sl_board_state {
     uint32_t node_room, node_count; /* that may take part, and have; 0: too many to be shown */
     sl_board_node *nodes;           /* (node_room) */
     uint64_t rounds;                /* 0: not known */
-    double epoch_s;                 /* since 1970, of the first event; NaN: unknown */
+    uint32_t first;                 /* the rank whose first event came first */
+    double epoch_s;                 /* of that one's time 0, as the run began; NaN: unknown */
     sl_recorded *records;
     size_t record_count, record_room;
     sl_fresh *fresh; /* (fresh_count) of all files */
@@ -167,6 +167,10 @@ typedef struct sl_phases {
 sl_phases sl_phases_between(const sl_sample *before, const sl_sample *after);
 /* Seconds that it was down, up to so many since the run began. */
 double sl_down_seconds(const sl_board_node *n, double until_s);
+/* A node's first line of metrics says when its first round began, which its log tells, too. */
+void sl_board_set_clock(sl_board_state *s, uint32_t rank);
+/* A node's first line of metrics says when its first round began, which its log tells, too. */
+void sl_board_set_clock(sl_board_state *s, uint32_t rank);
 
 /* Grows an array: false: out of memory. */
 bool sl_board_grow(void **items, size_t *room, size_t count, size_t bytes);

@@ -92,6 +92,13 @@ static void on_viewer_speaks(struct bufferevent *line, void *context) {
         drop(v);
 }
 
+static void on_viewer_took(struct bufferevent *line, void *context) {
+    (void)line;
+    sl_http_viewer *v = context;
+    if (v->over)
+        drop(v);
+}
+
 static void on_viewer_event(struct bufferevent *line, short what, void *context) {
     (void)line;
     (void)what;
@@ -119,7 +126,7 @@ static void seat(sl_http_viewer *v, sl_http_server *s, struct bufferevent *line,
     *v = (sl_http_viewer){.server = s, .line = line, .route = route, .other = *other};
     if (s->viewer_count++ == 0)
         event_add(s->tick, &each);
-    bufferevent_setcb(line, on_viewer_speaks, NULL, on_viewer_event, v);
+    bufferevent_setcb(line, on_viewer_speaks, on_viewer_took, on_viewer_event, v);
     bufferevent_set_timeouts(line, NULL, &patience);
     if (sl_http_stream_append(bufferevent_get_output(line)))
         feed(v);

@@ -5,88 +5,127 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/page.h"
 #include "http/http.h"
 #include "launch/roster.h"
+#include "monitor/health.h"
+#include "monitor/metrics.h"
 #include "monitor/page.h"
 
 struct sl_monitor {
-    sl_agent *agent;
-    uint32_t rank, nodes;
+    sl_monitor_subject of;
     bool in_folder;
+    sl_board_page *page; /* NULL: none is served */
     sl_http *http;
 };
 
+/* ---- what is where ---- */
+
 /* text: malloc'ed; NULL: out of memory. */
-static void give(sl_http_answer *out, const char *type, char *text) {
-    if (text == NULL) {
-        *out = (sl_http_answer){.status = 500, .type = type, .body = "", .bytes = 0};
-        return;
-    }
+static void give(sl_http_answer *out, int status, const char *type, char *text) {
+    out->status = text != NULL ? status : 500;
     out->type = type;
     out->body = out->owned = text;
-    out->bytes = strlen(text);
+    out->bytes = text != NULL ? strlen(text) : 0;
 }
 
 static void show_status(void *context, const char *query, sl_http_answer *out) {
     (void)query;
     const sl_monitor *m = context;
-    give(out, "application/json", sl_page_write(m->agent, m->rank, m->nodes, m->in_folder));
+    give(out, 200, "application/json", sl_page_write(&m->of, m->in_folder));
 }
 
-/* ---- where ---- */
+static void show_metrics(void *context, const char *query, sl_http_answer *out) {
+    (void)query;
+    const sl_monitor *m = context;
+    give(out, 200, "text/plain; version=0.0.4; charset=utf-8", sl_metrics_write(&m->of));
+}
 
-static int find_place(const sl_monitor *m, char host[SL_HOST_MAX], uint16_t *port,
-                      const char *place, sl_error *error) {
-    sl_roster *all = NULL;
-    if (strstr(place, "{rank}") == NULL)
-        return sl_place_parse(host, port, place, 1, "monitor.listen", error);
-    int result = sl_roster_find(&all, place, m->nodes, 0, 0, error);
-    if (result != 0)
-        return sl_fail_prefix(error, result, "monitor.listen: ");
-    snprintf(host, SL_HOST_MAX, "%s", sl_roster_host(all, m->rank));
-    *port = sl_roster_port(all, m->rank);
-    sl_roster_close(&all);
-    return 0;
+static void show_health(const sl_monitor *m, sl_health which, const char *query,
+                        sl_http_answer *out) {
+    bool well;
+    char *text = sl_health_write(&m->of, which, strcmp(query, "verbose") == 0, &well);
+    give(out, well ? 200 : 503, "text/plain; charset=utf-8", text);
+}
+
+static void show_live(void *context, const char *query, sl_http_answer *out) {
+    show_health(context, SL_HEALTH_LIVES, query, out);
+}
+
+static void show_ready(void *context, const char *query, sl_http_answer *out) {
+    show_health(context, SL_HEALTH_IS_READY, query, out);
 }
 
 /* ---- from beginning to end ---- */
 
-static int serve(sl_monitor **out, const sl_monitor *as, const sl_http_place *place,
-                 sl_error *error) {
-    sl_monitor *m = malloc(sizeof *m);
-    if (m == NULL)
+enum { OWN_ROUTES = 4 };
+
+/* shown: the folder of the run whose page is there; NULL: none is. */
+static int serve(sl_monitor **out, const sl_monitor_subject *subject, const sl_http_place *place,
+                 const char *shown, sl_error *error) {
+    sl_monitor *m = calloc(1, sizeof *m);
+    if (m != NULL && shown != NULL)
+        m->page = sl_board_page_open(shown);
+    if (m == NULL || (shown != NULL && m->page == NULL)) {
+        free(m);
         return sl_fail(error, SL_ENOMEM, "monitor: out of memory");
-    *m = *as;
-    const sl_http_route routes[] = {
+    }
+    m->of = *subject;
+    m->in_folder = place->folder != NULL;
+    sl_http_route routes[OWN_ROUTES + SL_BOARD_ROUTES] = {
         {.path = "/status", .context = m, .answer = show_status},
+        {.path = "/metrics", .context = m, .answer = show_metrics},
+        {.path = "/livez", .context = m, .answer = show_live},
+        {.path = "/readyz", .context = m, .answer = show_ready},
     };
-    const int result = sl_http_open(&m->http, place, routes, sizeof routes / sizeof *routes, error);
+    size_t count = OWN_ROUTES;
+    if (m->page != NULL) {
+        sl_board_page_routes(m->page, routes + OWN_ROUTES);
+        count += SL_BOARD_ROUTES;
+    }
+    const int result = sl_http_open(&m->http, place, routes, count, error);
     if (result == 0)
         *out = m;
     else
-        free(m);
+        sl_monitor_close(&m);
     return result;
 }
 
-int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
-                    const char *folder, sl_error *error) {
-    const sl_monitor as = {.agent = agent, .rank = rank, .nodes = nodes, .in_folder = true};
+int sl_monitor_open(sl_monitor **out, const sl_monitor_subject *subject, const char *folder,
+                    sl_error *error) {
     char name[SL_MONITOR_NAME_MAX];
-    sl_monitor_name(name, rank);
-    return serve(out, &as, &(sl_http_place){.folder = folder, .name = name}, error);
+    sl_monitor_name(name, subject->rank);
+    return serve(out, subject, &(sl_http_place){.folder = folder, .name = name}, NULL, error);
 }
 
-int sl_monitor_listen(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
-                      const char *place, bool is_public, sl_error *error) {
-    const sl_monitor as = {.agent = agent, .rank = rank, .nodes = nodes};
+static int find_place(const sl_monitor_subject *of, char host[SL_HOST_MAX], uint16_t *port,
+                      const sl_monitor_place *place, sl_error *error) {
+    sl_roster *all = NULL;
+    if (strstr(place->at, "{rank}") == NULL)
+        return sl_place_parse(host, port, place->at, !place->is_any_port, place->key, error);
+    int result = sl_roster_find(&all, place->at, of->nodes, 0, 0, error);
+    if (result != 0)
+        return sl_fail_prefix(error, result, "%s: ", place->key);
+    snprintf(host, SL_HOST_MAX, "%s", sl_roster_host(all, of->rank));
+    *port = sl_roster_port(all, of->rank);
+    sl_roster_close(&all);
+    return 0;
+}
+
+int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,
+                      const sl_monitor_place *place, sl_error *error) {
     char host[SL_HOST_MAX];
     sl_http_place at = {.host = host,
-                        .is_public = is_public,
-                        .key = "monitor.listen",
+                        .is_public = place->is_public,
+                        .key = place->key,
                         .hint = "agents on one host need ports of their own, such as "
                                 "127.0.0.1:91{rank}0"};
-    const int result = find_place(&as, host, &at.port, place, error);
-    return result != 0 ? result : serve(out, &as, &at, error);
+    const int result = find_place(subject, host, &at.port, place, error);
+    return result != 0 ? result : serve(out, subject, &at, place->folder, error);
+}
+
+uint16_t sl_monitor_port(const sl_monitor *m) {
+    return sl_http_port(m->http);
 }
 
 void sl_monitor_close(sl_monitor **monitor) {
@@ -95,5 +134,6 @@ void sl_monitor_close(sl_monitor **monitor) {
         return;
     *monitor = NULL;
     sl_http_close(&m->http);
+    sl_board_page_close(&m->page);
     free(m);
 }

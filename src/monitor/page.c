@@ -27,10 +27,19 @@ static json_t *describe_said(const sl_agent_edge *edge) {
     return NULL;
 }
 
+static json_t *describe_round_trip(double seconds) {
+    return seconds > 0 ? json_real(seconds) : json_null();
+}
+
 static json_t *describe_edge(const sl_agent_edge *edge) {
-    return json_pack("{s:I, s:b, s:s?, s:b, s:b, s:o}", "rank", (json_int_t)edge->rank, "connected",
-                     edge->agreed, "protection", edge->agreed ? edge->protection : NULL, "memory",
-                     edge->memory, "awaited", edge->awaited, "said", describe_said(edge));
+    const sl_agent_traffic *t = &edge->traffic;
+    return json_pack("{s:I, s:b, s:s?, s:b, s:b, s:I, s:I, s:I, s:f, s:o, s:o}", "rank",
+                     (json_int_t)edge->rank, "connected", edge->agreed, "protection",
+                     edge->agreed ? edge->protection : NULL, "memory", edge->memory, "awaited",
+                     edge->awaited, "sent_bytes", (json_int_t)t->sent_bytes, "received_bytes",
+                     (json_int_t)t->received_bytes, "connections", (json_int_t)t->connections,
+                     "waited_s", t->waited_s, "round_trip_s", describe_round_trip(t->round_trip_s),
+                     "said", describe_said(edge));
 }
 
 static json_t *describe_edges(sl_agent *agent) {
@@ -78,19 +87,19 @@ static char *dump(const json_t *all) {
     return NULL;
 }
 
-char *sl_page_write(sl_agent *agent, uint32_t rank, uint32_t nodes, bool in_folder) {
-    sl_agent_progress p = sl_agent_progress_read(agent);
-    p.own.rank = rank; /* it may not run yet */
+char *sl_page_write(const sl_monitor_subject *of, bool in_folder) {
+    sl_agent_progress p = sl_agent_progress_read(of->agent);
+    p.own.rank = of->rank; /* it may not run yet */
     json_t *all = describe_view(&p.own);
     char *text = NULL;
-    if (json_object_set_new(all, "nodes", json_integer(nodes)) == 0 &&
+    if (json_object_set_new(all, "nodes", json_integer(of->nodes)) == 0 &&
         json_object_set_new(all, "view", json_integer(p.view)) == 0 &&
         json_object_set_new(all, "members", json_integer(p.members)) == 0 &&
         json_object_set_new(all, "rests", json_boolean(p.rests)) == 0 &&
-        json_object_set_new(all, "lost", describe_lost(agent)) == 0 &&
+        json_object_set_new(all, "lost", describe_lost(of->agent)) == 0 &&
         json_object_set_new(all, "waits_for", json_string(p.waits_for)) == 0 &&
         json_object_set_new(all, "root", p.waits ? describe_view(&p.root) : json_null()) == 0 &&
-        json_object_set_new(all, "neighbours", describe_edges(agent)) == 0 &&
+        json_object_set_new(all, "neighbours", describe_edges(of->agent)) == 0 &&
         (!in_folder || json_object_set_new(all, "reload", describe_reload(&p)) == 0))
         text = dump(all);
     json_decref(all);

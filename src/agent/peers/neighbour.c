@@ -230,6 +230,7 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     n->process.id = sl_standing_process(theirs);
     n->process.attempt = theirs->attempt;
     n->link.agreed = n->back = true;
+    n->traffic.connections++;
     n->link.heard_s = n->side->now_s;
     n->dialing.doubted = false;
     n->dialing.turned_away = 0;
@@ -493,6 +494,7 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
     const sl_passed passed =
         sl_channel_take(n->link.channel, buffer->data, bytes, side->limits.part_bytes_max,
                         side->direct, side->now_s, frame, &wrong);
+    n->traffic.received_bytes += bytes;
     if (wrong == NULL && frame->type == SL_FRAME_HEARTBEAT)
         wrong = sl_heartbeat_decode(&n->link.beats.said, buffer->data + SL_FRAME_HEADER_BYTES,
                                     frame->payload_bytes, n->rank, n->side->ranks);

@@ -173,6 +173,7 @@ typedef struct sl_neighbour {
     sl_absence absence;
     sl_dialing dialing;
     sl_letter_part letter;
+    sl_agent_traffic traffic;
 
     double missed_s;    /* since when it takes no part, for those who look; 0: it does */
     bool near;          /* the node exchanges with it; others are there for when it will */

@@ -45,6 +45,8 @@ static bool hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
         sl_channel_send(n->link.channel, n->link.connection, n->side->now_s, whole, bytes,
                         apart ? payload : NULL, apart ? frame.payload_bytes : 0, data);
     n->side->counters.control_frames_sent += result == 0 && !data;
+    if (result == 0)
+        n->traffic.sent_bytes += bytes + (apart ? frame.payload_bytes : 0);
     return note_sent(n, result);
 }
 

@@ -44,9 +44,9 @@ const percent = (value) => (value === null ? "–" : (100 * value).toFixed(2) + 
 const megabytes = (value) => (value === null ? "–" : number(value / 1e6, " MB"));
 const count = (n, what) => n + " " + what + (n === 1 ? "" : "s");
 
-function seconds(value) {
+function seconds(value, digits = 1) {
   if (value === null) return "–";
-  if (value < 120) return value.toFixed(1) + " s";
+  if (value < 120) return value.toFixed(digits) + " s";
   const whole = Math.round(value);
   const pad = (n) => String(n).padStart(2, "0");
   const minutes = Math.floor(whole / 60);

@@ -9,13 +9,12 @@
       { of: "averaged", name: "averaged model", ink: "encode", say: percent }] },
     { title: "consensus distance", log: true, lines: [
       { of: "distance", name: "measured", ink: "compute", say: number },
-      { of: "predicted", name: "averaging alone would leave", ink: "wait", dashed: true,
+      { of: "predicted", name: "predicted by averaging alone", ink: "wait", dashed: true,
         say: number },
       { of: "apart", name: "of neighbours", ink: "exchange", say: number }] },
     { title: "sent by a node", lines: [{ of: "bytes", name: "", ink: "compute", say: megabytes }] },
   ];
 
-  /* Prediction starts anew at each exact point: a line from there to where the next one would be. */
   function columns(figure) {
     const c = board.curves;
     return [c.round, ...figure.lines.map((line) => c[line.of])];
@@ -36,6 +35,22 @@
     return [Math.max(0, low - gap), high + gap];
   }
 
+  /* Prediction begins anew at each exact point: from there a line, as the scale is logarithmic, to
+   * where the next point would be, or to the lower end of the picture. */
+  function pathOfPrediction(u) {
+    const { round, distance, predicted } = board.curves, path = new Path2D();
+    const x = (i) => u.valToPos(round[i], "x", true), bottom = u.bbox.top + u.bbox.height;
+    const y = (value) => u.valToPos(Math.max(value, 1e-300), "y", true);
+    for (let i = 1; i < round.length; i++) {
+      if (!(distance[i - 1] > 0) || predicted[i] === null) continue;
+      const top = y(distance[i - 1]), end = y(predicted[i]);
+      const part = end > bottom ? (bottom - top) / (end - top) : 1;
+      path.moveTo(x(i - 1), top);
+      path.lineTo(x(i - 1) + part * (x(i) - x(i - 1)), top + part * (end - top));
+    }
+    return { stroke: path, fill: null, clip: null, band: null, gaps: null, flags: 0 };
+  }
+
   function options(figure, width) {
     const axis = { stroke: colour("dim"), grid: { stroke: colour("rule"), width: 1 },
       ticks: { show: false }, font: "11px system-ui, sans-serif" };
@@ -46,11 +61,12 @@
         y: { distr: figure.log ? 3 : 1, range: () => range(figure) } },
       axes: [
         { ...axis, size: 24, values: (u, ticks) => ticks.map(short) },
-        { ...axis, size: 52,
+        { ...axis, size: 52, space: 26,
           values: (u, ticks) => ticks.map((v) => (figure.lines[0].of === "bytes"
             ? short(v / 1e6) + " MB" : short(v))) }],
       series: [{}, ...figure.lines.map((line) => ({ stroke: colour(line.ink), width: 1.7,
-        dash: line.dashed ? [5, 4] : undefined, points: { show: board.curves.round.length < 2 } }))],
+        dash: line.dashed ? [5, 4] : undefined,
+        paths: line.dashed ? pathOfPrediction : undefined, points: { show: !line.dashed && board.curves.round.length < 2 } }))],
       hooks: { setCursor: [() => tell(figure)] },
     };
   }

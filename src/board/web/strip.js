@@ -52,10 +52,11 @@
     });
     pen.textAlign = "center";
     const ticks = Math.max(2, Math.floor(s.width / 140));
+    const digits = s.until - s.from < 8 ? 2 : 1;
     for (let k = 0; k <= ticks; k++) {
       const time = s.from + ((s.until - s.from) * k) / ticks;
       const x = Math.min(s.width - 22, Math.max(LEFT + 12, s.x(time)));
-      pen.fillText(seconds(time), x, low + 14);
+      pen.fillText(seconds(time, digits), x, low + 14);
     }
   }
 
