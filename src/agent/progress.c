@@ -146,6 +146,7 @@ void sl_agent_look(sl_agent *a) {
     p->own = says->own;
     p->waits = sl_heartbeat_waits(says) && sl_heartbeat_knows_root(says);
     p->root = says->root;
+    p->distance = a->shown.distance;
     p->ended_s = a->times.began_s + a->record.times.total;
     p->members = a->cohort.grouping.count > 0 ? a->cohort.grouping.count
                                               : sl_topology_nodes(a->settings.experiment->topology);

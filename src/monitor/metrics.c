@@ -94,8 +94,8 @@ static void write_training(const sheet *s) {
            "Accuracy of its model on held-out data, when it was last evaluated.",
            r->evaluation.accuracy);
     single(s, "starling_neighbour_distance", "gauge",
-           "How far its published vector was from its neighbours', in the last round.",
-           known(r->round.neighbour_distance, trained));
+           "How far its published vector was from its neighbours', when that was last measured.",
+           s->p.distance);
     single(s, "starling_consensus_distance", "gauge",
            "How far all models were from their mean, at the end.",
            known(r->averaged_distance, r->averaged));
@@ -184,8 +184,8 @@ static const struct edge_row {
     {"starling_edge_up", "gauge", "1: connected to this neighbour, 0: not.", up, add},
     {"starling_edge_round_lag", "gauge", "Rounds that the neighbour is behind this agent.", lag,
      fmax},
-    {"starling_edge_sent_bytes_total", "counter", "Bytes of frames to it.", sent, add},
-    {"starling_edge_received_bytes_total", "counter", "Bytes of frames from it.", received, add},
+    {"starling_edge_sent_bytes_total", "counter", "Bytes of data to it.", sent, add},
+    {"starling_edge_received_bytes_total", "counter", "Bytes of data from it.", received, add},
     {"starling_edge_wait_seconds_total", "counter",
      "Time waited for it, perhaps beside others; looked at 20 times a second.", waited, add},
     {"starling_edge_round_trip_seconds", "gauge", "Round trip of its connection's bytes.", trip,

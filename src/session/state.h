@@ -23,6 +23,7 @@
 #include "session/layout.h"
 #include "starling/agent.h"
 #include "starling/launch.h"
+#include "starling/monitor.h"
 #include "starling/session.h"
 
 /* No run has as many. */
@@ -178,9 +179,10 @@ typedef struct sl_session_process {
     sl_launch *launch;
     sl_credentials *credentials;
     sl_checkpoints checkpoints;
-    sl_agent *agent;  /* under the mutex; NULL: none runs */
-    uint64_t reloads; /* that are under way, under the mutex: `agent` is not closed meanwhile */
-    sl_agent *meets;  /* the same, for its worker, which ends before the agent is closed */
+    sl_agent *agent;     /* under the mutex; NULL: none runs */
+    uint64_t uses;       /* by calls under way, under the mutex: `agent` is not closed meanwhile */
+    sl_monitor *monitor; /* likewise; NULL: nobody is served */
+    sl_agent *meets;     /* the same, for its worker, which ends before the agent is closed */
     pthread_t runner;
     bool runs;
 } sl_session_process;
