@@ -52,10 +52,11 @@ SL_API int sl_monitor_open(sl_monitor **out, const sl_monitor_subject *subject, 
                            sl_error *error);
 /* Where else it answers. */
 typedef struct sl_monitor_place {
-    const char *at;   /* HOST:PORT, where {rank} stands for the rank; a name is looked up */
-    const char *key;  /* begins errors: "monitor.listen" */
-    bool is_public;   /* or else on loopback only */
-    bool is_any_port; /* port 0 is a free one */
+    const char *at;    /* HOST:PORT, where {rank} stands for the rank; a name is looked up */
+    const char *key;   /* begins errors: "monitor.listen" */
+    bool is_public;    /* or else on loopback only: */
+    const char *allow; /* the setting that lets it be public, as errors name it */
+    bool is_any_port;  /* port 0 is a free one */
 } sl_monitor_place;
 /* SL_EINVAL: the place is none, is taken, or beyond loopback without is_public. */
 SL_API int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,

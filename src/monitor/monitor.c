@@ -106,6 +106,7 @@ int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,
     char host[SL_HOST_MAX];
     sl_http_place at = {.host = host,
                         .is_public = place->is_public,
+                        .allow = place->allow,
                         .key = place->key,
                         .hint = "agents on one host need ports of their own, such as "
                                 "127.0.0.1:91{rank}0"};

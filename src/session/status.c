@@ -95,8 +95,11 @@ int sl_session_serve(sl_session *s, const char *place, int is_public, uint16_t *
     of.run_id = sl_launch_run_id(s->process.launch);
     of.rank = s->rank;
     of.nodes = sl_session_nodes(s);
-    const sl_monitor_place at = {
-        .at = place, .key = "serve", .is_public = is_public != 0, .is_any_port = true};
+    const sl_monitor_place at = {.at = place,
+                                 .key = "serve",
+                                 .is_public = is_public != 0,
+                                 .allow = "public",
+                                 .is_any_port = true};
     result = sl_monitor_listen(&monitor, &of, &at, error);
     const uint16_t found = result == 0 ? sl_monitor_port(monitor) : 0;
     if (result == 0)

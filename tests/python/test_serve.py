@@ -45,8 +45,9 @@ def test_a_session_serves_until_it_leaves(scene):
         'rank="0"} 1\n',
         'starling_edge_up{peer="1"} 1\n',
         "serve: this session serves already",
-        "serve: 127.0.0.1",
-        "serve: 0.0.0.0 is beyond loopback",
+        "serve: '127.0.0.1' is not HOST:PORT",
+        "serve: 0.0.0.0 is beyond loopback, where anybody may look, unencrypted, at what is told "
+        "here: say public if they may",
         "over: [Errno 111]",
     ):
         check(words in out, f"{words}: {out}")

@@ -362,6 +362,7 @@ static int listen_for_lookers(peer *p, sl_error *error) {
     const sl_monitor_subject subject = subject_of(p);
     const sl_monitor_place place = {.at = e->monitor.listen,
                                     .key = "monitor.listen",
+                                    .allow = "\"monitor\": {\"public\": true}",
                                     .is_public =
                                         e->monitor.is_public || e->security.trusted_network};
     return place.at[0] == '\0' ? 0 : sl_monitor_listen(&p->port, &subject, &place, error);
