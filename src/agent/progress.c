@@ -159,7 +159,7 @@ void sl_agent_look(sl_agent *a) {
     a->shown.edge_count = 0;
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         n->traffic.waited_s += n->awaited ? since_s : 0;
-        if (anew && n->link.agreed)
+        if (n->link.agreed && (anew || n->traffic.round_trip_s == 0))
             n->traffic.round_trip_s = sl_connection_round_trip_s(n->link.connection);
         if (n->near)
             a->shown.edges[a->shown.edge_count++] = edge_to(n);

@@ -193,26 +193,31 @@ static const struct edge_row {
     {"starling_edge_reconnects_total", "counter", "Connections to it after the first.", again, add},
 };
 
-static void edge_sample(const sheet *s, const struct edge_row *row, const char *peer,
-                        double value) {
-    if (!isnan(value))
-        fprintf(s->file, "%s{peer=\"%s\"} %.17g\n", row->name, peer, value);
+/* *any: the row's head is there. */
+static void edge_sample(const sheet *s, const struct edge_row *row, const char *peer, double value,
+                        bool *any) {
+    if (isnan(value))
+        return;
+    if (!*any)
+        head(s, row->name, row->type, row->help);
+    *any = true;
+    fprintf(s->file, "%s{peer=\"%s\"} %.17g\n", row->name, peer, value);
 }
 
 static void write_edge_row(const sheet *s, const struct edge_row *row, const sl_agent_edge *edges,
                            size_t count) {
     char peer[16];
     double all = NAN;
-    head(s, row->name, row->type, row->help);
+    bool any = false;
     for (size_t i = 0; i < count; i++) {
         const double value = row->value(&s->p, &edges[i]);
         all = row->fold(all, value);
         snprintf(peer, sizeof peer, "%u", edges[i].rank);
         if (count <= SL_METRICS_EDGES_MAX)
-            edge_sample(s, row, peer, value);
+            edge_sample(s, row, peer, value, &any);
     }
     if (count > SL_METRICS_EDGES_MAX)
-        edge_sample(s, row, "all", all);
+        edge_sample(s, row, "all", all, &any);
 }
 
 /* False: out of memory. */
