@@ -130,6 +130,15 @@ static sl_agent_edge edge_to(const sl_neighbour *n) {
     return edge;
 }
 
+sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
+    sl_agent_counters counters = a->side.counters;
+    counters.frames_dropped = a->node.own == NULL ? sl_node_dropped(a->node.rounds) : 0;
+    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->side.limits.receive_buffers *
+                                    sl_machine_part_bytes_max(&a->node);
+    counters.vector_bytes = sl_machine_memory(&a->node);
+    return counters;
+}
+
 void sl_agent_look(sl_agent *a) {
     const sl_heartbeat *says = &a->side.now.says;
     char whom[SL_AGENT_WAIT_MAX], root[SL_AGENT_WAIT_MAX / 2];

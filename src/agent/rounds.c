@@ -3,7 +3,6 @@
  * Gradients and evaluations run on the worker. A part goes to all out-neighbours one after the
  * other while it is in cache.
  */
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -385,7 +384,7 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     t->total = now_s - a->times.began_s;
     sl_tracing_round(a, round->round, now_s);
     sl_record_take_round(&a->record, round, a->side.limits.header_bytes);
-    if (!isnan(round->neighbour_distance))
+    if (round->neighbour_distance >= 0) /* it was measured */
         a->shown.distance = round->neighbour_distance;
     char doubt[SL_DOUBT_TEXT_MAX];
     if (sl_record_doubts(&a->record, doubt))
