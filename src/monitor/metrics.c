@@ -11,13 +11,17 @@
 #include "base/clock.h"
 #include "monitor/process.h"
 #include "starling/kernels.h"
+#include "starling/spectrum.h"
 #include "starling/version.h"
+
+static const double work_max = 1e7; /* for the spectrum */
 
 typedef struct sheet {
     FILE *file;
     const sl_monitor_subject *of;
     sl_agent_progress p;
-    double epoch_s; /* of the agent's clock, in Unix time */
+    double epoch_s;     /* of the agent's clock, in Unix time */
+    double contraction; /* of the experiment's topology; NaN: not known */
 } sheet;
 
 static void head(const sheet *s, const char *name, const char *type, const char *help) {
@@ -99,6 +103,9 @@ static void write_training(const sheet *s) {
     single(s, "starling_consensus_distance", "gauge",
            "How far all models were from their mean, at the end.",
            known(r->averaged_distance, r->averaged));
+    single(s, "starling_contraction_predicted_ratio", "gauge",
+           "What a round of averaging (a period of a schedule) leaves of all models' distance.",
+           known(s->contraction, s->p.members == s->of->nodes));
     single(s, "starling_members", "gauge", "Agents that take part, as far as this one knows.",
            known(s->p.members, s->p.members > 0));
     single(s, "starling_view", "gauge", "Number of the members' view; 0: of the first.",
@@ -260,13 +267,27 @@ static double unix_time(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-char *sl_metrics_write(const sl_monitor_subject *of) {
+double sl_metrics_contraction(const sl_topology *topology) {
+    sl_spectrum_settings settings;
+    sl_spectrum found;
+    sl_error error;
+    if (sl_spectrum_closed_form(&found, sl_topology_description(topology)))
+        return found.rho;
+    sl_spectrum_defaults(&settings);
+    settings.work_max = work_max;
+    return sl_spectrum_compute(&found, topology, &settings, &error) == 0 && found.converged
+               ? found.rho
+               : NAN;
+}
+
+char *sl_metrics_write(const sl_monitor_subject *of, double contraction) {
     char *text = NULL;
     size_t bytes;
     sheet s = {.file = open_memstream(&text, &bytes),
                .of = of,
                .p = sl_agent_progress_read(of->agent),
-               .epoch_s = unix_time() - sl_clock_seconds()};
+               .epoch_s = unix_time() - sl_clock_seconds(),
+               .contraction = contraction};
     if (s.file == NULL)
         return NULL;
     write_info(&s);

@@ -14,6 +14,8 @@
 struct sl_monitor {
     sl_monitor_subject of;
     bool in_folder;
+    bool predicts; /* somebody has asked for metrics: */
+    double contraction;
     sl_http *http;
 };
 
@@ -39,8 +41,12 @@ static void show_status(void *context, const char *query, sl_http_answer *out) {
 
 static void show_metrics(void *context, const char *query, sl_http_answer *out) {
     (void)query;
-    const sl_monitor *m = context;
-    give(out, 200, "text/plain; version=0.0.4; charset=utf-8", sl_metrics_write(&m->of));
+    sl_monitor *m = context;
+    if (!m->predicts)
+        m->contraction = sl_metrics_contraction(m->of.experiment->topology);
+    m->predicts = true;
+    give(out, 200, "text/plain; version=0.0.4; charset=utf-8",
+         sl_metrics_write(&m->of, m->contraction));
 }
 
 static void show_health(const sl_monitor *m, sl_health which, const char *query,

@@ -23,7 +23,7 @@ static const char *write_all(void) {
     const sl_monitor_subject of = {NULL, &experiment, 7, 3, 8};
     static char *text;
     free(text);
-    text = sl_metrics_write(&of);
+    text = sl_metrics_write(&of, 0.75);
     ck_assert_ptr_nonnull(text);
     return text;
 }
@@ -41,8 +41,8 @@ static void know_nothing(void) {
 }
 
 START_TEST(what_is_not_known_is_left_out) {
-    static const char *const unknown[] = {"last_round", "loss",       "held_out", "distance",
-                                          "members",    "checkpoint", "view",     "edge"};
+    static const char *const unknown[] = {"last_round", "loss", "held_out", "distance",   "members",
+                                          "checkpoint", "view", "edge",     "contraction"};
     know_nothing();
     edges = 0;
     const char *text = write_all();
@@ -66,6 +66,7 @@ START_TEST(each_edge_has_a_row) {
     check_row(text, "starling_edge_round_trip_seconds{peer=\"3\"} 0.25");
     check_row(text, "starling_edge_reconnects_total{peer=\"64\"} 63");
     check_row(text, "starling_members 8");
+    check_row(text, "starling_contraction_predicted_ratio 0.75");
     ck_assert(strstr(text, "starling_edge_round_lag{peer=\"2\"}") == NULL);
     ck_assert(strstr(text, "starling_edge_round_trip_seconds{peer=\"1\"}") == NULL);
 }
