@@ -129,6 +129,15 @@ static sl_agent_edge edge_to(const sl_neighbour *n) {
     return edge;
 }
 
+sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
+    sl_agent_counters counters = a->side.counters;
+    counters.frames_dropped = a->node.own == NULL ? sl_node_dropped(a->node.rounds) : 0;
+    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->side.limits.receive_buffers *
+                                    sl_machine_part_bytes_max(&a->node);
+    counters.vector_bytes = sl_machine_memory(&a->node);
+    return counters;
+}
+
 /* ---- who takes part ---- */
 
 /* Of ranks that rise: `at` walks along the members of the node's view. */
@@ -152,8 +161,8 @@ static bool is_away(const sl_neighbour *n) {
            !n->process.bye_received;
 }
 
-/* Under the mutex. Who had never been connected has been away since the others were seen to go on
- * without it. */
+/* Under the mutex. Who had never been connected has been away since the others were seen to go
+ * on without it. */
 static void look_for_lost(sl_agent *a) {
     sl_agent_shown *s = &a->shown;
     uint32_t at = 0;
@@ -188,6 +197,7 @@ void sl_agent_look(sl_agent *a) {
     p->own = says->own;
     p->waits = sl_heartbeat_waits(says) && sl_heartbeat_knows_root(says);
     p->root = says->root;
+    p->distance = a->shown.distance;
     p->ended_s = a->times.began_s + a->record.times.total;
     p->members = count_members(a);
     p->view = a->side.now.view;
@@ -200,7 +210,7 @@ void sl_agent_look(sl_agent *a) {
     a->shown.edge_count = 0;
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         n->traffic.waited_s += n->awaited ? since_s : 0;
-        if (anew && n->link.agreed)
+        if (n->link.agreed && (anew || n->traffic.round_trip_s == 0))
             n->traffic.round_trip_s = sl_connection_round_trip_s(n->link.connection);
         if (n->near)
             a->shown.edges[a->shown.edge_count++] = edge_to(n);

@@ -40,6 +40,7 @@ typedef struct sl_agent_shown {
     uint32_t edge_count;
     sl_agent_lost *lost; /* (lost_count) */
     uint32_t lost_count;
+    double distance; /* the loop's: the last neighbour_distance that was measured; NaN: none */
 } sl_agent_shown;
 
 /* When what was. */

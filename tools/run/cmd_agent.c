@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "run/agent_options.h"
 #include "run/beginning.h"
@@ -22,6 +21,7 @@
 #include "run/resume.h"
 #include "run/run_info.h"
 #include "run/service.h"
+#include "run/trace_file.h"
 
 typedef struct peer {
     const options *o;
@@ -370,6 +370,7 @@ static int listen_for_lookers(peer *p, sl_error *error) {
     const sl_monitor_place place = {.at = e->monitor.listen,
                                     .key = "monitor.listen",
                                     .folder = p->path,
+                                    .allow = "\"monitor\": {\"public\": true}",
                                     .is_public =
                                         e->monitor.is_public || e->security.trusted_network};
     const bool is_for_run = reports(p) && strstr(place.at, "{rank}") == NULL; /* run_page.h */
@@ -384,27 +385,6 @@ static int cut_off(peer *p, sl_error *error) {
     return error->code = SL_EPEER;
 }
 
-/* Agents of several machines have one clock in it, as far as these agree on the time. The run goes
- * on without it. */
-static void open_trace(peer *p) {
-    char file[SL_PATH_MAX + 32];
-    struct timespec now;
-    sl_error error;
-    if (!p->trial.experiment->record.trace)
-        return;
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(file, sizeof file, "%.*s/trace-%u.json", SL_PATH_MAX, p->path, p->rank);
-    const double epoch_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - now_seconds();
-    if (sl_trace_open(&p->trace, file, epoch_s, &error) != 0)
-        complain("warning: %s; this agent writes no trace", error.text);
-}
-
-static void close_trace(peer *p) {
-    sl_error error;
-    if (sl_trace_close(&p->trace, &error) != 0)
-        complain("warning: %s", error.text);
-}
-
 static int train(peer *p, sl_error *error) {
     double began = now_seconds();
     int result = reloads_open(&p->reloads, p->agent, p->launch, error);
@@ -413,7 +393,8 @@ static int train(peer *p, sl_error *error) {
     open_monitor(p);
     result = sl_event_log_open(&p->log, p->path, p->rank, p->observer.notice, p->observer.context,
                                error);
-    open_trace(p);
+    if (p->trial.experiment->record.trace)
+        trace_file_open(&p->trace, p->path, p->rank);
     p->reporter.log = p->log;
     p->reporter.trace = p->trace;
     if (result == 0)
@@ -452,7 +433,7 @@ static void close_peer(peer *p, const char *why) {
     reloads_close(&p->reloads);
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);
-    close_trace(p);
+    trace_file_close(&p->trace);
     sl_credentials_close(&p->credentials);
     if (p->outcome == NULL)
         p->outcome = stop_requested ? "stopped" : "failed";
