@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """`starling top`: a run in a terminal of any size, while an agent is lost, and after its end."""
 import fcntl
+import http.server
+import json
 import os
 import pty
 import re
@@ -9,6 +11,7 @@ import signal
 import struct
 import subprocess
 import termios
+import threading
 
 from _ports import free_ports
 from _scene import check, run_tests, wait_until
@@ -101,6 +104,42 @@ def a_loss_is_seen_live_and_the_end_stays(scene):
     seen = scene.call("top", scene.path("run"))
     seen.check_well()
     check("stopped" in seen.out.splitlines()[0] and "\x1b" not in seen.out, seen.out)
+
+
+STATUS = {
+    "rank": 4, "nodes": 8, "members": 7, "doing": "exchanges", "round": 812, "still_s": 4,
+    "waits_for": "edge 5->4", "lost": [{"rank": 6, "member": False, "since_s": 41}],
+    "neighbours": [
+        {"rank": 5, "connected": True, "awaited": True, "protection": "\x1b[2J", "said":
+         {"rank": 5, "doing": "computes", "round": 811, "still_s": 5, "ago_s": 0}},
+    ],
+}  # fmt: skip
+
+
+class Lone(http.server.BaseHTTPRequestHandler):
+    """An agent without a run folder, as a session's."""
+
+    def do_GET(self):
+        self.send_response(200 if self.path == "/status" else 404)
+        self.end_headers()
+        self.wfile.write(json.dumps(STATUS).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+def a_lone_agent_says_what_it_knows(scene):
+    with http.server.HTTPServer(("127.0.0.1", 0), Lone) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        seen = scene.call("top", f"127.0.0.1:{server.server_port}")
+        server.shutdown()
+    seen.check_well()
+    rows = seen.out.splitlines()
+    check(has(rows[:1], r"round 812; 7 of 8 nodes"), rows)
+    for row in (r"^ +4  exchanges +812 +4.0 s .* 5$", r"^ +5  computes +811", r"^ +6  lost .*41.0 s",
+                r"^5 > 4 ", "curves: in the run folder only"):  # fmt: skip
+        check(has(rows, row), f"{row}: {rows}")
+    check("\x1b" not in seen.out and "\\x1b[2J" in seen.out, rows)
 
 
 def where_there_is_no_run(scene):

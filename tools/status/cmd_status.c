@@ -104,7 +104,8 @@ static int run(void *request, char *const *operands, size_t count) {
     size_t agents = 0;
     const char *where = operands[0];
     const bool at_port = access(where, F_OK) != 0 && strchr(where, ':') != NULL;
-    int result = (at_port ? sl_ask_place : sl_ask_folder)(&all, &agents, where, PATIENCE_S, &error);
+    int result = at_port ? sl_ask_place(&all, &agents, where, "/status", PATIENCE_S, &error)
+                         : sl_ask_folder(&all, &agents, where, PATIENCE_S, &error);
     if (result == 0 && !at_port && !r->json)
         outcomes_tell(where);
     if (result == 0 && agents == 0 && !r->json)

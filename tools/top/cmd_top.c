@@ -13,6 +13,7 @@
 #include "top/place.h"
 
 #define PATIENCE_S 0.5
+#define PATIENCE_FAR_S 3.0
 #define EVERY_S 1.0
 /* Another screen, without cursor, and lines that are cut at its edge; and back. */
 #define SCREEN_BEGIN "\033[?1049h\033[?25l\033[?7l"
@@ -71,7 +72,7 @@ static void show_over(const char *text) {
 
 static json_t *look(top *t, sl_error *error) {
     if (t->board == NULL)
-        return place_look(t->where, PATIENCE_S, error);
+        return place_look(t->where, PATIENCE_FAR_S, error);
     if (sl_board_look(t->board, PATIENCE_S, error) != 0)
         return NULL;
     char *text = sl_board_text(t->board, 0);

@@ -234,10 +234,12 @@ static double end_of(const json_t *strips) {
 static void write_strip(const frame *f) {
     const json_t *strips = member(f, "strip");
     const double end_s = end_of(strips);
-    char name[64];
-    snprintf(name, sizeof name, "%.0f s", end_s);
-    heading(f, strips == NULL ? "rank and time" : name,
-            strips == NULL ? "in the run folder only" : STRIP_MARKS);
+    char more[128];
+    snprintf(more, sizeof more, "0 to %.0f s: %s", end_s, STRIP_MARKS);
+    heading(f, "rank and time",
+            strips == NULL ? "in the run folder only"
+            : end_s == 0   ? "nothing is recorded yet"
+                           : more);
     for (size_t i = 0; i < json_array_size(strips) && end_s > 0; i++) {
         const json_t *strip = json_array_get(strips, i);
         if (i < size_of(f, "nodes") && !f->stands_out[i])

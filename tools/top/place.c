@@ -54,21 +54,36 @@ static json_t *describe(const char *place, const views *vs, const json_t *said) 
                      describe_links(said));
 }
 
+/* NULL: there is no such page, or the error's code says more. */
+static json_t *ask(sl_asked **all, size_t *count, const char *place, const char *path,
+                   double patience_s, sl_error *error) {
+    if (sl_ask_place(all, count, place, path, patience_s, error) != 0)
+        return NULL;
+    json_t *said =
+        *count > 0 && (*all)[0].said != NULL ? json_loads((*all)[0].said, 0, NULL) : NULL;
+    if (!json_is_object(said)) {
+        json_decref(said);
+        sl_fail(error, SL_EPEER, "%s: no agent answers there", place);
+        return NULL;
+    }
+    return said;
+}
+
 json_t *place_look(const char *place, double patience_s, sl_error *error) {
     sl_asked *all = NULL;
     size_t count = 0;
     views vs;
-    if (sl_ask_place(&all, &count, place, patience_s, error) != 0)
-        return NULL;
-    json_t *said = count > 0 && all[0].said != NULL ? json_loads(all[0].said, 0, NULL) : NULL,
-           *document = NULL;
-    if (!json_is_object(said)) {
-        sl_fail(error, SL_EPEER, "%s: no agent answers there", place);
-    } else if (views_open(&vs, all, count, false)) {
+    json_t *board = ask(&all, &count, place, "/board", patience_s, error);
+    sl_asked_free(all, count);
+    all = NULL;
+    if (board != NULL || error->code != SL_EPEER)
+        return board;
+    json_t *said = ask(&all, &count, place, "/status", patience_s, error), *document = NULL;
+    if (said != NULL && views_open(&vs, all, count, false)) {
         document = describe(place, &vs, said);
         views_close(&vs);
     }
-    if (document == NULL && json_is_object(said))
+    if (said != NULL && document == NULL)
         sl_fail(error, SL_ENOMEM, "out of memory");
     json_decref(said);
     sl_asked_free(all, count);

@@ -1,5 +1,5 @@
-/* place.h - what the one agent at a port says, as a document like a board's: itself, whom it waits
- * for or has heard of, and its edges. */
+/* place.h - the run at a port: its document (starling/board.h), where that is served; else what the
+ * one agent there says, in the same form: itself, whom it waits for or has heard of, its edges. */
 #ifndef PLACE_H
 #define PLACE_H
 
