@@ -136,8 +136,13 @@ def a_lone_agent_says_what_it_knows(scene):
     seen.check_well()
     rows = seen.out.splitlines()
     check(has(rows[:1], r"round 812; 7 of 8 nodes"), rows)
-    for row in (r"^ +4  exchanges +812 +4.0 s .* 5$", r"^ +5  computes +811", r"^ +6  lost .*41.0 s",
-                r"^5 > 4 ", "curves: in the run folder only"):  # fmt: skip
+    for row in (
+        r"^ +4  exchanges +812 +4.0 s .* 5$",
+        r"^ +5  computes +811",
+        r"^ +6  lost .*41.0 s",
+        r"^5 > 4 ",
+        "curves: in the run folder only",
+    ):
         check(has(rows, row), f"{row}: {rows}")
     check("\x1b" not in seen.out and "\\x1b[2J" in seen.out, rows)
 
