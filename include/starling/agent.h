@@ -119,6 +119,7 @@ typedef struct sl_agent_progress {
     sl_agent_view own;
     bool waits;         /* and knows for whom in the end: */
     sl_agent_view root; /* as neighbours have said */
+    double distance;    /* the last neighbour_distance that was measured; NaN: none */
     double ended_s;     /* of a clock that does not jump (CLOCK_MONOTONIC): the last round */
     double saved_s;     /* the same: the last checkpoint was written; 0: none was */
     uint64_t exchange;  /* the latest that its node has begun */
@@ -150,7 +151,8 @@ SL_API bool sl_agent_lacked_quorum(const sl_agent *agent);
 
 /* Between an agent and a neighbour, over all connections. */
 typedef struct sl_agent_traffic {
-    uint64_t sent_bytes, received_bytes; /* frames; what one reads in the other's memory is none */
+    uint64_t sent_bytes, received_bytes; /* of data frames with headers, as sl_record's; also of
+                                            what is read in memory */
     uint64_t connections;                /* on which both have agreed: 1, and how often again */
     double waited_s;     /* for it; looked at 20 times a second, beside waits for others */
     double round_trip_s; /* of the connection's bytes, as the kernel sees it; 0: not known */

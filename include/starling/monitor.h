@@ -53,7 +53,8 @@ SL_API int sl_monitor_open(sl_monitor **out, const sl_monitor_subject *subject, 
 typedef struct sl_monitor_place {
     const char *at;     /* HOST:PORT, where {rank} stands for the rank; a name is looked up */
     const char *key;    /* begins errors: "monitor.listen" */
-    bool is_public;     /* or else on loopback only */
+    bool is_public;     /* or else on loopback only: */
+    const char *allow;  /* the setting that lets it be public, as errors name it */
     bool is_any_port;   /* port 0 is a free one */
     const char *folder; /* of the run whose page is there too (starling/show.h); NULL: none is */
 } sl_monitor_place;

@@ -487,6 +487,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->stop_descriptor = a->notify_fd = -1;
     a->record.rank = a->side.rank = settings->rank;
     a->record.evaluation = (sl_evaluation){NAN, NAN};
+    a->shown.distance = a->shown.progress.distance = NAN;
     a->side.handlers = &sl_contacts_neighbours;
     a->side.meets = settings->meets;
     a->side.limits.timeout_s = settings->experiment->transport.timeout_s;

@@ -130,6 +130,15 @@ static sl_agent_edge edge_to(const sl_neighbour *n) {
     return edge;
 }
 
+sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
+    sl_agent_counters counters = a->side.counters;
+    counters.frames_dropped = a->node.own == NULL ? sl_node_dropped(a->node.rounds) : 0;
+    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->side.limits.receive_buffers *
+                                    sl_machine_part_bytes_max(&a->node);
+    counters.vector_bytes = sl_machine_memory(&a->node);
+    return counters;
+}
+
 void sl_agent_look(sl_agent *a) {
     const sl_heartbeat *says = &a->side.now.says;
     char whom[SL_AGENT_WAIT_MAX], root[SL_AGENT_WAIT_MAX / 2];
@@ -146,6 +155,7 @@ void sl_agent_look(sl_agent *a) {
     p->own = says->own;
     p->waits = sl_heartbeat_waits(says) && sl_heartbeat_knows_root(says);
     p->root = says->root;
+    p->distance = a->shown.distance;
     p->ended_s = a->times.began_s + a->record.times.total;
     p->members = a->cohort.grouping.count > 0 ? a->cohort.grouping.count
                                               : sl_topology_nodes(a->settings.experiment->topology);
@@ -158,7 +168,7 @@ void sl_agent_look(sl_agent *a) {
     a->shown.edge_count = 0;
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
         n->traffic.waited_s += n->awaited ? since_s : 0;
-        if (anew && n->link.agreed)
+        if (n->link.agreed && (anew || n->traffic.round_trip_s == 0))
             n->traffic.round_trip_s = sl_connection_round_trip_s(n->link.connection);
         if (n->near)
             a->shown.edges[a->shown.edge_count++] = edge_to(n);

@@ -104,10 +104,9 @@ int sl_http_door_open(sl_http_door *d, const sl_http_place *at, sl_error *error)
         return 0;
     return sl_fail(error, SL_EINVAL,
                    "%s: %s is beyond loopback, where anybody may look, unencrypted, at what is "
-                   "told here: say \"monitor\": {\"public\": true} if they may, or listen on "
-                   "loopback; nothing can be changed through it, and how agents prove themselves "
-                   "stays",
-                   at->key, at->host);
+                   "told here: say %s if they may, or listen on loopback; nothing can be changed "
+                   "through it, and how agents prove themselves stays",
+                   at->key, at->host, at->allow);
 }
 
 static void close_if_open(int fd) {

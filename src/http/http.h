@@ -57,7 +57,8 @@ typedef struct sl_http_place {
                                   host. NULL: at */
     const char *host;          /* which is looked up, and */
     uint16_t port;             /* 0: a free one */
-    bool is_public;            /* or else on loopback only */
+    bool is_public;            /* or else on loopback only: */
+    const char *allow;         /* what lets it be public: "\"monitor\": {\"public\": true}" */
     const char *key;           /* begins errors: "monitor.listen" */
     const char *hint;          /* ends that of a port that cannot be had; NULL: none */
 } sl_http_place;

@@ -11,13 +11,17 @@
 #include "base/clock.h"
 #include "monitor/process.h"
 #include "starling/kernels.h"
+#include "starling/spectrum.h"
 #include "starling/version.h"
+
+static const double work_max = 1e7; /* for the spectrum */
 
 typedef struct sheet {
     FILE *file;
     const sl_monitor_subject *of;
     sl_agent_progress p;
-    double epoch_s; /* of the agent's clock, in Unix time */
+    double epoch_s;     /* of the agent's clock, in Unix time */
+    double contraction; /* of the experiment's topology; NaN: not known */
 } sheet;
 
 static void head(const sheet *s, const char *name, const char *type, const char *help) {
@@ -94,11 +98,14 @@ static void write_training(const sheet *s) {
            "Accuracy of its model on held-out data, when it was last evaluated.",
            r->evaluation.accuracy);
     single(s, "starling_neighbour_distance", "gauge",
-           "How far its published vector was from its neighbours', in the last round.",
-           known(r->round.neighbour_distance, trained));
+           "How far its published vector was from its neighbours', when that was last measured.",
+           s->p.distance);
     single(s, "starling_consensus_distance", "gauge",
            "How far all models were from their mean, at the end.",
            known(r->averaged_distance, r->averaged));
+    single(s, "starling_contraction_predicted_ratio", "gauge",
+           "What a round of averaging (a period of a schedule) leaves of all models' distance.",
+           known(s->contraction, s->p.members == s->of->nodes));
     single(s, "starling_members", "gauge", "Agents that take part, as far as this one knows.",
            known(s->p.members, s->p.members > 0));
     single(s, "starling_view", "gauge", "Number of the members' view; 0: of the first.",
@@ -184,8 +191,8 @@ static const struct edge_row {
     {"starling_edge_up", "gauge", "1: connected to this neighbour, 0: not.", up, add},
     {"starling_edge_round_lag", "gauge", "Rounds that the neighbour is behind this agent.", lag,
      fmax},
-    {"starling_edge_sent_bytes_total", "counter", "Bytes of frames to it.", sent, add},
-    {"starling_edge_received_bytes_total", "counter", "Bytes of frames from it.", received, add},
+    {"starling_edge_sent_bytes_total", "counter", "Bytes of data to it.", sent, add},
+    {"starling_edge_received_bytes_total", "counter", "Bytes of data from it.", received, add},
     {"starling_edge_wait_seconds_total", "counter",
      "Time waited for it, perhaps beside others; looked at 20 times a second.", waited, add},
     {"starling_edge_round_trip_seconds", "gauge", "Round trip of its connection's bytes.", trip,
@@ -193,26 +200,31 @@ static const struct edge_row {
     {"starling_edge_reconnects_total", "counter", "Connections to it after the first.", again, add},
 };
 
-static void edge_sample(const sheet *s, const struct edge_row *row, const char *peer,
-                        double value) {
-    if (!isnan(value))
-        fprintf(s->file, "%s{peer=\"%s\"} %.17g\n", row->name, peer, value);
+/* *any: the row's head is there. */
+static void edge_sample(const sheet *s, const struct edge_row *row, const char *peer, double value,
+                        bool *any) {
+    if (isnan(value))
+        return;
+    if (!*any)
+        head(s, row->name, row->type, row->help);
+    *any = true;
+    fprintf(s->file, "%s{peer=\"%s\"} %.17g\n", row->name, peer, value);
 }
 
 static void write_edge_row(const sheet *s, const struct edge_row *row, const sl_agent_edge *edges,
                            size_t count) {
     char peer[16];
     double all = NAN;
-    head(s, row->name, row->type, row->help);
+    bool any = false;
     for (size_t i = 0; i < count; i++) {
         const double value = row->value(&s->p, &edges[i]);
         all = row->fold(all, value);
         snprintf(peer, sizeof peer, "%u", edges[i].rank);
         if (count <= SL_METRICS_EDGES_MAX)
-            edge_sample(s, row, peer, value);
+            edge_sample(s, row, peer, value, &any);
     }
     if (count > SL_METRICS_EDGES_MAX)
-        edge_sample(s, row, "all", all);
+        edge_sample(s, row, "all", all, &any);
 }
 
 /* False: out of memory. */
@@ -255,13 +267,27 @@ static double unix_time(void) {
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-char *sl_metrics_write(const sl_monitor_subject *of) {
+double sl_metrics_contraction(const sl_topology *topology) {
+    sl_spectrum_settings settings;
+    sl_spectrum found;
+    sl_error error;
+    if (sl_spectrum_closed_form(&found, sl_topology_description(topology)))
+        return found.rho;
+    sl_spectrum_defaults(&settings);
+    settings.work_max = work_max;
+    return sl_spectrum_compute(&found, topology, &settings, &error) == 0 && found.converged
+               ? found.rho
+               : NAN;
+}
+
+char *sl_metrics_write(const sl_monitor_subject *of, double contraction) {
     char *text = NULL;
     size_t bytes;
     sheet s = {.file = open_memstream(&text, &bytes),
                .of = of,
                .p = sl_agent_progress_read(of->agent),
-               .epoch_s = unix_time() - sl_clock_seconds()};
+               .epoch_s = unix_time() - sl_clock_seconds(),
+               .contraction = contraction};
     if (s.file == NULL)
         return NULL;
     write_info(&s);

@@ -16,6 +16,8 @@ struct sl_monitor {
     sl_monitor_subject of;
     bool in_folder;
     sl_board_page *page; /* NULL: none is served */
+    bool predicts;       /* somebody has asked for metrics: */
+    double contraction;
     sl_http *http;
 };
 
@@ -37,8 +39,12 @@ static void show_status(void *context, const char *query, sl_http_answer *out) {
 
 static void show_metrics(void *context, const char *query, sl_http_answer *out) {
     (void)query;
-    const sl_monitor *m = context;
-    give(out, 200, "text/plain; version=0.0.4; charset=utf-8", sl_metrics_write(&m->of));
+    sl_monitor *m = context;
+    if (!m->predicts)
+        m->contraction = sl_metrics_contraction(m->of.experiment->topology);
+    m->predicts = true;
+    give(out, 200, "text/plain; version=0.0.4; charset=utf-8",
+         sl_metrics_write(&m->of, m->contraction));
 }
 
 static void show_health(const sl_monitor *m, sl_health which, const char *query,
@@ -117,6 +123,7 @@ int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,
     char host[SL_HOST_MAX];
     sl_http_place at = {.host = host,
                         .is_public = place->is_public,
+                        .allow = place->allow,
                         .key = place->key,
                         .hint = "agents on one host need ports of their own, such as "
                                 "127.0.0.1:91{rank}0"};

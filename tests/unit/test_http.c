@@ -1,5 +1,7 @@
 /* test_http.c - what a server shows, whom it keeps, and whom it lets go. */
+#include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <stdatomic.h>
 #include <sys/socket.h>
@@ -9,7 +11,7 @@
 #include "harness.h"
 #include "http/http.h"
 
-enum { PIECE = 1 << 18 };
+enum { PIECE = 1 << 18, SLOW = 1000, SLOW_AT_ONCE = 250 };
 static const char page[] = "\x1f\x8b not quite";
 static atomic_uint streamed;
 
@@ -138,5 +140,38 @@ START_TEST(there_are_32_viewers) {
     for (int i = 0; i < SL_HTTP_VIEWERS; i++)
         close(all[i]);
     check_said(SAY("GET", "/count"), "HTTP/1.1 200 OK\r\n", "data: 2\n\n");
+    sl_http_close(&http);
+}
+
+static int count_descriptors(void) {
+    DIR *all = opendir("/proc/self/fd");
+    int count = 0;
+    while (readdir(all) != NULL)
+        count++;
+    closedir(all);
+    return count;
+}
+
+/* They say half of a request, a whole one whose answer they do not take, or want a stream. */
+START_TEST(slow_clients_leave_nothing_behind) {
+    static const char *const says[] = {"GET /query HTTP/1.1\r\nHo", SAY("GET", "/"),
+                                       SAY("GET", "/flood")};
+    int all[SLOW_AT_ONCE];
+    open_http();
+    check_said(SAY("GET", "/query?x"), "HTTP/1.1 200 OK\r\n", "x");
+    const int before = count_descriptors();
+    const size_t used = mallinfo2().uordblks;
+    for (int count = 0; count < SLOW; count += SLOW_AT_ONCE) {
+        for (int i = 0; i < SLOW_AT_ONCE; i++)
+            all[i] = call(says[i % 3]);
+        check_said(SAY("GET", "/query?x"), "HTTP/1.1 200 OK\r\n", "x");
+        ck_assert_int_lt(count_descriptors(), before + SLOW_AT_ONCE + 64);
+        for (int i = 0; i < SLOW_AT_ONCE; i++)
+            close(all[i]);
+    }
+    while (count_descriptors() > before)
+        usleep(10000);
+    check_said(SAY("GET", "/query?x"), "HTTP/1.1 200 OK\r\n", "x");
+    ck_assert_int_lt(mallinfo2().uordblks, used + (1 << 16));
     sl_http_close(&http);
 }

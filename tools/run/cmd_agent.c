@@ -363,6 +363,7 @@ static int listen_for_lookers(peer *p, sl_error *error) {
     const sl_monitor_place place = {.at = e->monitor.listen,
                                     .key = "monitor.listen",
                                     .folder = p->path,
+                                    .allow = "\"monitor\": {\"public\": true}",
                                     .is_public =
                                         e->monitor.is_public || e->security.trusted_network};
     const bool is_for_run = reports(p) && strstr(place.at, "{rank}") == NULL; /* run_page.h */

@@ -355,6 +355,7 @@ static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, 
         sl_stream_release(&n->stream, buffer->number);
         return SL_ARRIVED_NOTHING;
     }
+    n->traffic.received_bytes += n->side->limits.header_bytes + bytes;
     *event = (sl_event){
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,
@@ -494,7 +495,6 @@ int sl_neighbour_take(sl_neighbour *n, sl_buffer *buffer, size_t bytes, sl_event
     const sl_passed passed =
         sl_channel_take(n->link.channel, buffer->data, bytes, side->limits.part_bytes_max,
                         side->direct, side->now_s, frame, &wrong);
-    n->traffic.received_bytes += bytes;
     if (wrong == NULL && frame->type == SL_FRAME_HEARTBEAT)
         wrong = sl_heartbeat_decode(&n->link.beats.said, buffer->data + SL_FRAME_HEADER_BYTES,
                                     frame->payload_bytes, n->rank, n->side->ranks);

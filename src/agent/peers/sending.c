@@ -45,8 +45,6 @@ static bool hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
         sl_channel_send(n->link.channel, n->link.connection, n->side->now_s, whole, bytes,
                         apart ? payload : NULL, apart ? frame.payload_bytes : 0, data);
     n->side->counters.control_frames_sent += result == 0 && !data;
-    if (result == 0)
-        n->traffic.sent_bytes += bytes + (apart ? frame.payload_bytes : 0);
     return note_sent(n, result);
 }
 
@@ -80,8 +78,10 @@ bool sl_neighbour_flush(sl_neighbour *n) {
     sl_neighbour_tell_memory(n);
     while (is_open(n) && (next = sl_stream_next(&n->stream)) != NULL &&
            hand_over_next(n, next, &lends)) {
-        if (sl_frame_is_data(&next->frame))
+        if (sl_frame_is_data(&next->frame)) {
             n->link.exchange_told = next->frame.exchange;
+            n->traffic.sent_bytes += n->side->limits.header_bytes + next->frame.payload_bytes;
+        }
         sl_stream_pass(&n->stream, lends);
         any = true;
     }
