@@ -11,8 +11,9 @@
  *                consensus distance, or null; notes: what could not be read, in sentences; outcome:
  *                as in run.json, or "killed": it says "running", and its process is gone
  *   "nodes"      [{"rank", "state", "round", "still_s", "waits_for", "words", "loss", "accuracy",
- *                "sent", "seconds"}]: by rank. state: what an agent does, "does not answer",
- *                "runs" of a simulation, "lost", "unknown", or how it has ended; waits_for: ranks;
+ *                "sent", "seconds"}]: by rank. state: what an agent does, or is known to do
+ *                by its neighbours ("is connected"); "does not answer"; "runs" of a simulation;
+ *                "lost", "unknown", or how it has ended; waits_for: ranks;
  *                words: the same in words; sent: bytes; seconds: {"compute", "encode", "exchange",
  *                "wait", "down"} as in "strip", sums of the run
  *   "edges"      [{"from", "to", "weight", "slots"}]: from's model in to's average; slots: in which

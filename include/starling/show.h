@@ -13,11 +13,18 @@ extern "C" {
 
 typedef struct sl_show sl_show;
 
-/* Serves the folder's board at HOST:PORT, port 0: a free one, on a thread of its own, until it is
- * closed. `key` names the place in errors, such as "monitor.listen". SL_EINVAL: the place is none,
- * or taken, or beyond loopback without is_public. The folder is read as somebody looks. */
-SL_API int sl_show_open(sl_show **out, const char *folder, const char *place, const char *key,
-                        bool is_public, sl_error *error);
+/* Where it is served. */
+typedef struct sl_show_place {
+    const char *at;    /* HOST:PORT; port 0: a free one */
+    const char *key;   /* begins errors: "monitor.listen" */
+    bool is_public;    /* or else on loopback only: */
+    const char *allow; /* the setting that lets it be public, as errors name it */
+} sl_show_place;
+
+/* Serves the folder's board on a thread of its own, until it is closed. SL_EINVAL: the place is
+ * none, or taken, or beyond loopback without is_public. The folder is read once somebody looks. */
+SL_API int sl_show_open(sl_show **out, const char *folder, const sl_show_place *place,
+                        sl_error *error);
 /* "http://127.0.0.1:8000/", as long as it is open. */
 SL_API const char *sl_show_address(const sl_show *show);
 SL_API void sl_show_close(sl_show **show);

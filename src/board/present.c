@@ -83,22 +83,32 @@ static bool take_own(sl_board_state *s, uint32_t rank, const json_t *said) {
     return true;
 }
 
+/* What a neighbour has told lately; else whether it is connected: it says nothing while it sends
+ * what is waited for. */
+static void take_neighbour(sl_board_node *n, const json_t *edge) {
+    const json_t *said = json_object_get(edge, "said"),
+                 *awaited = json_object_get(said, "waits_for");
+    const double ago_s = json_number_value(json_object_get(said, "ago_s"));
+    n->heard = true;
+    n->waits_for = json_array();
+    if (json_is_object(said) && ago_s <= LATELY_S) {
+        take_view(n, said, ago_s);
+        if (json_is_integer(awaited))
+            json_array_append_new(n->waits_for, json_integer(json_integer_value(awaited)));
+        return;
+    }
+    const bool connected = json_is_true(json_object_get(edge, "connected"));
+    take_text(n->doing, sizeof n->doing, connected ? "is connected" : "is not connected");
+    n->still_s = NAN;
+}
+
 static void take_hearsay(sl_board_state *s, const json_t *answer) {
     const json_t *edges = json_object_get(answer, "neighbours");
     for (size_t i = 0; i < json_array_size(edges); i++) {
-        const json_t *said = json_object_get(json_array_get(edges, i), "said");
-        const json_t *awaited = json_object_get(said, "waits_for");
-        const double ago_s = json_number_value(json_object_get(said, "ago_s"));
-        const json_int_t rank = json_integer_value(json_object_get(said, "rank"));
-        if (!json_is_object(said) || ago_s > LATELY_S || rank < 0 || rank >= s->node_count ||
-            s->nodes[rank].is_there || s->nodes[rank].heard)
-            continue;
-        sl_board_node *n = &s->nodes[rank];
-        n->heard = true;
-        take_view(n, said, ago_s);
-        n->waits_for = json_array();
-        if (json_is_integer(awaited))
-            json_array_append_new(n->waits_for, json_integer(json_integer_value(awaited)));
+        const json_t *edge = json_array_get(edges, i);
+        const json_int_t rank = json_integer_value(json_object_get(edge, "rank"));
+        if (rank >= 0 && rank < s->node_count && !s->nodes[rank].is_there && !s->nodes[rank].heard)
+            take_neighbour(&s->nodes[rank], edge);
     }
 }
 

@@ -27,12 +27,12 @@ static void write_address(sl_show *show, const char *host) {
              any ? "localhost" : host, colons && !any ? "]" : "", sl_http_port(show->http));
 }
 
-static int serve(sl_show *show, const char *place, const char *key, bool is_public,
-                 sl_error *error) {
+static int serve(sl_show *show, const sl_show_place *place, sl_error *error) {
     sl_http_route routes[SL_BOARD_ROUTES];
     char host[SL_HOST_MAX];
-    sl_http_place at = {.host = host, .is_public = is_public, .key = key};
-    int result = sl_place_parse(host, &at.port, place, 0, key, error);
+    sl_http_place at = {
+        .host = host, .is_public = place->is_public, .allow = place->allow, .key = place->key};
+    int result = sl_place_parse(host, &at.port, place->at, 0, place->key, error);
     if (result != 0)
         return result;
     sl_board_page_routes(show->page, routes);
@@ -42,14 +42,13 @@ static int serve(sl_show *show, const char *place, const char *key, bool is_publ
     return result;
 }
 
-int sl_show_open(sl_show **out, const char *folder, const char *place, const char *key,
-                 bool is_public, sl_error *error) {
+int sl_show_open(sl_show **out, const char *folder, const sl_show_place *place, sl_error *error) {
     sl_show *show = calloc(1, sizeof *show);
     if (show != NULL)
         show->page = sl_board_page_open(folder);
-    int result = show != NULL && show->page != NULL
-                     ? serve(show, place, key, is_public, error)
-                     : sl_fail(error, SL_ENOMEM, "out of memory for a page");
+    const int result = show != NULL && show->page != NULL
+                           ? serve(show, place, error)
+                           : sl_fail(error, SL_ENOMEM, "out of memory for a page");
     if (result == 0)
         *out = show;
     else

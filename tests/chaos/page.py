@@ -122,7 +122,7 @@ def a_lone_agent_shows_what_it_knows(scene):
     check(board["curves"]["round"][:2] == [50, 100], board["curves"])
     check(board["strip"][1]["until"] == [] and board["strip"][0]["until"] != [], board["strip"])
     states = {node["state"] for node in board["nodes"]}
-    check(states <= {"computes", "exchanges"}, states)
+    check(states <= {"computes", "exchanges", "is connected"}, states)
     for agent in agents:
         agent.process.send_signal(signal.SIGINT)
     for agent in agents:

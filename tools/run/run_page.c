@@ -19,16 +19,19 @@ static void choose_place(char out[SL_NAME_MAX + 16], const char *listen) {
 
 int run_page_open(sl_show **out, const options *o, const sl_experiment *e, const char *folder,
                   sl_error *error) {
-    char place[SL_NAME_MAX + 16];
+    char at[SL_NAME_MAX + 16];
+    const sl_show_place place = {.at = at,
+                                 .key = "monitor.listen",
+                                 .allow = "\"monitor\": {\"public\": true}",
+                                 .is_public = e->monitor.is_public || e->security.trusted_network};
     *out = NULL;
     if (e->monitor.listen[0] == '\0')
         return o->open_page ? sl_fail(error, SL_EINVAL,
                                       "--open: there is a page only with monitor.listen, such as "
                                       "--set monitor.listen=127.0.0.1:8000")
                             : 0;
-    choose_place(place, e->monitor.listen);
-    return sl_show_open(out, folder, place, "monitor.listen",
-                        e->monitor.is_public || e->security.trusted_network, error);
+    choose_place(at, e->monitor.listen);
+    return sl_show_open(out, folder, &place, error);
 }
 
 void run_page_tell(const sl_show *page, const options *o) {

@@ -46,8 +46,11 @@ static int report(const sl_board *board, const char *path, sl_error *error) {
 static int serve(const show_request *r, const char *folder, sl_error *error) {
     sl_show *show = NULL;
     catch_signals(NULL);
-    const char *place = r->listen != NULL ? r->listen : LISTEN_USUALLY;
-    const int result = sl_show_open(&show, folder, place, "--listen", r->is_public, error);
+    const sl_show_place place = {.at = r->listen != NULL ? r->listen : LISTEN_USUALLY,
+                                 .key = "--listen",
+                                 .allow = "--public",
+                                 .is_public = r->is_public};
+    const int result = sl_show_open(&show, folder, &place, error);
     if (result != 0)
         return result;
     tell_line("%s shows %s until Ctrl-C", sl_show_address(show), folder);

@@ -26,6 +26,11 @@ function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/* What stays as it is costs no drawing. */
+function set(element, name, value) {
+  if (element.getAttribute(name) !== String(value)) element.setAttribute(name, value);
+}
+
 function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 }
@@ -39,6 +44,7 @@ function number(value, unit = "") {
   return String(size >= 1000 ? Math.round(value) : Number(value.toPrecision(3))) + unit;
 }
 
+const whole = (value) => (value === null ? "–" : String(value));
 const share = (value) => (value === null ? "–" : (100 * value).toFixed(0) + " %");
 const percent = (value) => (value === null ? "–" : (100 * value).toFixed(2) + " %");
 const megabytes = (value) => (value === null ? "–" : number(value / 1e6, " MB"));

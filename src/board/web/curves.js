@@ -3,7 +3,8 @@
 {
   const HEIGHT = 150;
   const figures = [
-    { title: "loss", log: true, lines: [{ of: "loss", name: "mean", ink: "compute", say: number }] },
+    { title: "loss", log: true, lines: [
+      { of: "loss", name: "mean", ink: "compute", say: number }] },
     { title: "held-out accuracy", lines: [
       { of: "accuracy", name: "mean of nodes", ink: "compute", say: percent },
       { of: "averaged", name: "averaged model", ink: "encode", say: percent }] },
@@ -66,7 +67,8 @@
             ? short(v / 1e6) + " MB" : short(v))) }],
       series: [{}, ...figure.lines.map((line) => ({ stroke: colour(line.ink), width: 1.7,
         dash: line.dashed ? [5, 4] : undefined,
-        paths: line.dashed ? pathOfPrediction : undefined, points: { show: !line.dashed && board.curves.round.length < 2 } }))],
+        paths: line.dashed ? pathOfPrediction : undefined,
+        points: { show: !line.dashed && board.curves.round.length < 2 } }))],
       hooks: { setCursor: [() => tell(figure)] },
     };
   }

@@ -19,6 +19,7 @@ FILES = {
     "page_js": [*SCRIPTS, "main.js"],
     "icon_svg": ["icon.svg"],
 }
+UNUSED = r"\.u-(?:legend|inline|series|title|marker)"  # parts of uPlot's charts
 # Comments, texts, regular expressions (which stand only behind these characters), blanks, words.
 TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`"""
@@ -55,6 +56,7 @@ def pack_script(script):
 
 def pack_style(style):
     style = re.sub(r"/\*.*?\*/", "", style, flags=re.S)
+    style = re.sub(rf"[^{{}}]*{UNUSED}[^{{}}]*\{{[^{{}}]*\}}", "", style)
     return re.sub(r"\s*([{};,>])\s*", r"\1", re.sub(r"\s+", " ", style)).strip() + "\n"
 
 

@@ -5,7 +5,29 @@
   let edges = [], nodes = [], arrows = null, drawnOf = "";
 
   const at = (rank) => board.positions[rank].map((x) => MARGIN + x * (SIZE - 2 * MARGIN));
-  const radius = () => Math.max(3.5, Math.min(11, 60 / Math.sqrt(board.nodes.length)));
+  const isDense = () => board.nodes.length > 24;
+  const radius = () => (isDense() ? Math.max(3, 60 / Math.sqrt(board.nodes.length)) : 11);
+
+  /* Does a straight line between two nodes pass through a third one? */
+  function isBlocked([x1, y1], [x2, y2], a, b) {
+    const length = Math.hypot(x2 - x1, y2 - y1) || 1;
+    return board.positions.some((_, rank) => {
+      if (rank === a || rank === b) return false;
+      const [x, y] = at(rank);
+      const along = ((x - x1) * (x2 - x1) + (y - y1) * (y2 - y1)) / length;
+      const across = Math.abs((x - x1) * (y2 - y1) - (y - y1) * (x2 - x1)) / length;
+      return along > 1 && along < length - 1 && across < 2;
+    });
+  }
+
+  /* From node to node, or from rim to rim, around those between them. */
+  function wayOf(from, to, rim = 0) {
+    const [x1, y1] = at(from), [x2, y2] = at(to), dx = x2 - x1, dy = y2 - y1;
+    const bend = isBlocked([x1, y1], [x2, y2], from, to) ? 0.14 : 0;
+    const side = from < to ? bend : -bend, cut = rim / (Math.hypot(dx, dy) || 1);
+    const middle = `${(x1 + x2) / 2 + side * dy} ${(y1 + y2) / 2 - side * dx}`;
+    return `M${x1 + cut * dx} ${y1 + cut * dy}Q${middle} ${x2 - cut * dx} ${y2 - cut * dy}`;
+  }
 
   /* One line for both directions. */
   function pairs() {
@@ -19,8 +41,7 @@
   }
 
   function addEdge(svg, pair) {
-    const [x1, y1] = at(pair.a), [x2, y2] = at(pair.b);
-    const line = makeSvg("line", { x1, y1, x2, y2 });
+    const line = makeSvg("path", { d: wayOf(pair.a, pair.b), fill: "none" });
     svg.append(line);
     return { ...pair, line };
   }
@@ -29,9 +50,10 @@
     const [x, y] = at(node.rank);
     const group = makeSvg("g", { role: "button", tabindex: node.rank === 0 ? 0 : -1 });
     group.append(makeSvg("circle", { cx: x, cy: y, r: radius(), "stroke-width": 2 }));
-    const text = makeSvg("text", { x, y: y + 3.5 });
+    const text = makeSvg("text", isDense() ? { x: x + radius(), y: y - radius(), class: "small" }
+      : { x, y: y + 3.5 });
     text.textContent = node.rank;
-    if (board.nodes.length <= 100) group.append(text);
+    if (board.nodes.length <= 150) group.append(text);
     group.addEventListener("click", () => choose(node.rank));
     group.addEventListener("focus", () => tell(node.rank));
     group.addEventListener("pointerenter", () => tell(node.rank));
@@ -76,7 +98,8 @@
   /* Is the edge one of the round that most nodes are in? */
   function isNow(index, round) {
     const slots = board.edges[index].slots;
-    return board.run.period > 1 && (slots === null || slots.includes((round - 1) % board.run.period));
+    const slot = (round - 1) % board.run.period;
+    return board.run.period > 1 && (slots === null || slots.includes(slot));
   }
 
   function paintEdges() {
@@ -90,10 +113,10 @@
       const waits = mean((i) => board.links[i] && board.links[i].wait_share);
       const now = edge.indices.some((i) => isNow(i, round));
       const most = edges.length > 500 ? 1.5 : 4;
-      edge.line.setAttribute("stroke-width", (0.4 + (most * weight) / heaviest).toFixed(2));
-      edge.line.setAttribute("class", waits > 0.05 ? "waits" : now ? "now" : "");
+      set(edge.line, "stroke-width", (0.4 + (most * weight) / heaviest).toFixed(2));
+      set(edge.line, "class", waits > 0.05 ? "waits" : now ? "now" : "");
       const faint = board.run.period > 1 && !now ? 0.25 : edges.length > 500 ? 0.35 : 0.9;
-      edge.line.setAttribute("opacity", waits > 0.05 ? Math.min(1, 0.35 + waits) : faint);
+      set(edge.line, "opacity", waits > 0.05 ? Math.min(1, 0.4 + waits).toFixed(1) : faint);
     }
   }
 
@@ -103,10 +126,7 @@
     for (const node of board.nodes)
       for (const other of node.still_s > 0.3 ? node.waits_for : []) {
         if (!board.positions[other] || !board.positions[node.rank]) continue;
-        const [x1, y1] = at(node.rank), [x2, y2] = at(other);
-        const length = Math.hypot(x2 - x1, y2 - y1) || 1, rim = radius() + 2;
-        const dx = ((x2 - x1) * rim) / length, dy = ((y2 - y1) * rim) / length;
-        lines.push(makeSvg("line", { x1: x1 + dx, y1: y1 + dy, x2: x2 - dx, y2: y2 - dy,
+        lines.push(makeSvg("path", { d: wayOf(node.rank, other, radius() + 2), fill: "none",
           class: "awaited", "marker-end": "url(#arrow)" }));
       }
     arrows.replaceChildren(...lines);
@@ -115,9 +135,9 @@
   function paintNodes() {
     board.nodes.forEach((node, i) => {
       const kind = "node " + kindOf(node) + (chosen === node.rank ? " chosen" : "");
-      if (nodes[i].getAttribute("class") !== kind) nodes[i].setAttribute("class", kind);
-      nodes[i].setAttribute("aria-label", sayNode(node));
-      nodes[i].setAttribute("aria-pressed", chosen === node.rank);
+      set(nodes[i], "class", kind);
+      set(nodes[i], "aria-label", sayNode(node));
+      set(nodes[i], "aria-pressed", chosen === node.rank);
     });
   }
 

@@ -4,7 +4,7 @@
   const canvas = byId("strip-picture");
   let at = null; // {row, column} that is told of
 
-  const last = () => Math.max(1e-3, ...board.strip.map((row) => row.until[row.until.length - 1] || 0),
+  const last = () => Math.max(1e-3, ...board.strip.map((row) => row.until.at(-1) || 0),
     ...board.strip.flatMap((row) => row.down.map((down) => down[1] || down[0])));
   const first = () => Math.max(0, Math.min(...board.strip.map((row) => begin(row, 0))));
 

@@ -4,16 +4,17 @@
   const weightOf = (i) => board.edges[i].weight;
   const heads = [
     ["edge", (l) => l.from * 1e6 + l.to, (l) => l.from + " → " + l.to, "left"],
-    ["lag", (l) => l.lag, (l) => (l.lag === null ? "–" : String(l.lag))],
+    ["lag", (l) => l.lag, (l) => whole(l.lag)],
     ["MB/s", (l) => l.mb_s, (l) => number(l.mb_s)],
     ["round trip", (l) => l.round_trip_s,
       (l) => (l.round_trip_s === null ? "–" : number(1e3 * l.round_trip_s, " ms"))],
     ["waited for", (l) => l.wait_share, (l) => share(l.wait_share)],
     ["weight", (l, i) => weightOf(i), (l, i) => number(weightOf(i))],
-    ["reconnects", (l) => l.reconnects, (l) => (l.reconnects === null ? "–" : String(l.reconnects))],
+    ["reconnects", (l) => l.reconnects, (l) => whole(l.reconnects)],
     ["protection", (l) => l.protection, (l) => l.protection || "–", "left"],
   ];
-  let sorted = 0, falling = false, cells = [], body = null;
+  const scroller = byId("links-table").parentElement, IN_VIEW = 24;
+  let sorted = 0, falling = false, cells = [], body = null, filled = [], top = 0, drawn = 0;
 
   function sortBy(column) {
     falling = sorted === column ? !falling : column > 0;
@@ -44,7 +45,7 @@
     return list.sort(rank).map(([, i]) => i);
   }
 
-  /* Cells stay; their texts change. */
+  /* Cells stay; their texts change: of rows in view each time, of others each tenth time. */
   function fill(rows) {
     while (cells.length < rows.length) {
       const row = heads.map(([, , , side]) => make("td", { class: side }));
@@ -52,9 +53,21 @@
       cells.push(row);
     }
     while (cells.length > rows.length) cells.pop()[0].parentElement.remove();
-    rows.forEach((i, at) => heads.forEach(([, , say], column) =>
-      setText(cells[at][column], say(board.links[i], i))));
+    const all = drawn++ % 10 === 0 || rows.join() !== filled.join();
+    filled = rows;
+    write(all ? 0 : top, all ? rows.length : top + IN_VIEW);
   }
+
+  function write(from, until) {
+    filled.slice(from, until).forEach((i, at) => heads.forEach(([, , say], column) =>
+      setText(cells[from + at][column], say(board.links[i], i))));
+  }
+
+  scroller.addEventListener("scroll", () => {
+    const high = cells.length > 0 ? cells[0][0].offsetHeight : 1;
+    top = Math.max(0, Math.floor(scroller.scrollTop / high) - 2);
+    write(top, top + IN_VIEW);
+  });
 
   panels.push({
     parts: ["links", "edges"],
@@ -80,7 +93,8 @@
 
   function eventRow(event) {
     const link = make("a", { href: "#round=" + event.round }, "round " + event.round);
-    return make("tr", {}, make("td", {}, seconds(event.time)), make("td", { class: "left" }, who(event)),
+    return make("tr", {}, make("td", {}, seconds(event.time)),
+      make("td", { class: "left" }, who(event)),
       make("td", { class: "left" }, event.round > 0 ? link : "–"),
       make("td", { class: "says" }, event.text));
   }
