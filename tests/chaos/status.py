@@ -252,7 +252,6 @@ def where_it_listens_is_checked(scene):
         (
             (f"0.0.0.0:{first}", "0.0.0.0", '"monitor": {"public": true}'),
             ("127.0.0.1", "HOST:PORT"),
-            (f"127.0.0.1:{first}", "{rank}", "monitor.listen"),
         )
     ):
         path = scene.experiment("wrong.json", **keys, monitor={"listen": listen})
@@ -260,6 +259,10 @@ def where_it_listens_is_checked(scene):
         check(got.code != 0, f"{listen}: {got.code}")
         check(all(word in got.err for word in words), f"{listen}: {got.err}")
         check("trusted_network" not in got.err, f"{listen}: {got.err}")
+    path = scene.experiment("taken.json", **keys, monitor={"listen": f"127.0.0.1:{first}"})
+    with socket.create_server(("127.0.0.1", first)):
+        agent = scene.agent(path, 0, scene.roster(free_ports(2))).wait(30)
+    agent.check_refused("{rank}", "monitor.listen", "in use")
     scene.call("keys", "make", "-o", scene.path("run.key")).check_well()
     everywhere = {"listen": f"0.0.0.0:{first // 10}{{rank}}", "public": True}
     key = {"key": scene.path("run.key")}
