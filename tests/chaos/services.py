@@ -62,7 +62,8 @@ def it_says_how_it_does(scene):
     check(int(usec[0][14:]) > 6e8 and usec[1:] == ["WATCHDOG_USEC=300000"], f"{usec}")
     other = start_other()
     wait_until(lambda: supervisor.has("STOPPING=1"), "it ends")
-    agent.ends(0, 60), other.ends(0, 60)
+    agent.ends(0, 60)
+    other.ends(0, 60)
     check(supervisor.has(" of 1500, computes") or supervisor.has(" of 1500, ex"), supervisor.lines)
     check(supervisor.lines[-1] == "STOPPING=1", supervisor.lines[-3:])
     check(supervisor.lines.count("READY=1") == 1, supervisor.lines)
@@ -102,8 +103,8 @@ def the_watchdog_is_its_loop(scene):
 
 def a_wrong_socket_is_a_warning(scene):
     scene.environment["NOTIFY_SOCKET"] = "relative"
-    got = scene.agent(scene.experiment(rounds=2, topology={"nodes": 1, "family": "ring"}), 0,
-                      scene.roster(free_ports(1))).wait(30)
+    path = scene.experiment(rounds=2, topology={"nodes": 1, "family": "ring"})
+    got = scene.agent(path, 0, scene.roster(free_ports(1))).wait(30)
     check("NOTIFY_SOCKET=relative: is no socket" in got.err, got.err)
 
 

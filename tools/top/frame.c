@@ -81,31 +81,51 @@ static bool is_well(const json_t *node) {
     return false;
 }
 
-/* Those that are not well come first, then those that others wait for: 2, 1, 0. */
-static int weight_of(const json_t *nodes, const json_t *node) {
-    const json_int_t rank = json_integer_value(json_object_get(node, "rank"));
-    if (!is_well(node))
-        return 2;
-    for (size_t i = 0; i < json_array_size(nodes); i++) {
-        const json_t *waits_for = json_object_get(json_array_get(nodes, i), "waits_for");
-        for (size_t k = 0; k < json_array_size(waits_for); k++)
-            if (json_integer_value(json_array_get(waits_for, k)) == rank)
-                return 1;
-    }
-    return 0;
+/* Where a rank stands among the nodes, which are by rank, all of them or some. */
+static size_t place_of(const json_t *nodes, json_int_t rank) {
+    size_t i = 0;
+    if (json_integer_value(json_object_get(json_array_get(nodes, (size_t)rank), "rank")) == rank)
+        return (size_t)rank;
+    while (i < json_array_size(nodes) &&
+           json_integer_value(json_object_get(json_array_get(nodes, i), "rank")) != rank)
+        i++;
+    return i;
 }
 
-static void choose_nodes(const frame *f) {
+/* Who is not well stands out most, then whom others wait for. */
+static void weigh_nodes(const frame *f, unsigned char *weights) {
     const json_t *nodes = member(f, "nodes");
     const size_t count = json_array_size(nodes);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *node = json_array_get(nodes, i),
+                     *awaited = json_object_get(node, "waits_for");
+        for (size_t k = 0; k < json_array_size(awaited); k++) {
+            const size_t place = place_of(nodes, json_integer_value(json_array_get(awaited, k)));
+            if (place < count && weights[place] == 0)
+                weights[place] = 1;
+        }
+        if (!is_well(node))
+            weights[i] = 2;
+    }
+}
+
+/* So many as there are rows for. */
+static bool choose_nodes(frame *f) {
+    const size_t count = size_of(f, "nodes");
+    unsigned char *weights = calloc(count + 1, sizeof *weights);
     size_t left = f->node_rows;
-    for (int weight = 2; weight >= 0; weight--)
-        for (size_t i = 0; i < count && left > 0; i++)
-            if (!f->stands_out[i] &&
-                (left >= count || weight_of(nodes, json_array_get(nodes, i)) == weight)) {
-                f->stands_out[i] = true;
-                left--;
-            }
+    f->stands_out = calloc(count + 1, sizeof *f->stands_out);
+    if (weights != NULL && f->stands_out != NULL) {
+        weigh_nodes(f, weights);
+        for (int weight = 2; weight >= 0; weight--)
+            for (size_t i = 0; i < count && left > 0; i++)
+                if (weights[i] == weight) {
+                    f->stands_out[i] = true;
+                    left--;
+                }
+    }
+    free(weights);
+    return f->stands_out != NULL;
 }
 
 static void put_number(text_table *t, const char *format, double x)
@@ -382,11 +402,9 @@ static void share_lines(frame *f) {
 
 void frame_write(FILE *out, const json_t *document, const frame_room *room) {
     frame f = {.out = out, .document = document, .room = room};
-    f.stands_out = calloc(size_of(&f, "nodes") + 1, sizeof *f.stands_out);
-    if (f.stands_out == NULL)
-        return;
     share_lines(&f);
-    choose_nodes(&f);
+    if (!choose_nodes(&f))
+        return;
     write_first(&f);
     write_notes(&f);
     write_network(&f);
