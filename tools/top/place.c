@@ -76,8 +76,9 @@ json_t *place_look(const char *place, double patience_s, sl_error *error) {
     json_t *board = ask(&all, &count, place, "/board", patience_s, error);
     sl_asked_free(all, count);
     all = NULL;
-    if (board != NULL || error->code != SL_EPEER)
+    if (json_is_object(json_object_get(board, "run")) || (board == NULL && error->code != SL_EPEER))
         return board;
+    json_decref(board);
     json_t *said = ask(&all, &count, place, "/status", patience_s, error), *document = NULL;
     if (said != NULL && views_open(&vs, all, count, false)) {
         document = describe(place, &vs, said);
