@@ -209,14 +209,14 @@ def nobody_is_there(scene):
 
 
 def where_it_listens_is_checked(scene):
-    """monitor.listen: each agent of a run at its own port, on loopback only unless it is public."""
+    """monitor.listen: each agent of a run at its own port, or the run's page alone; on loopback only
+    unless it is public."""
     keys = {"rounds": 3, "record": {"every": 1}, "topology": {"nodes": 2, "family": "ring"}}
     first = 10 * ((free_range() + 9) // 10)
     for number, (listen, *words) in enumerate(
         (
             (f"0.0.0.0:{first}", "0.0.0.0", '"monitor": {"public": true}'),
             ("127.0.0.1", "HOST:PORT"),
-            (f"127.0.0.1:{first}", "{rank}", "monitor.listen"),
         )
     ):
         path = scene.experiment("wrong.json", **keys, monitor={"listen": listen})
@@ -224,6 +224,9 @@ def where_it_listens_is_checked(scene):
         check(got.code != 0, f"{listen}: {got.code}")
         check(all(word in got.err for word in words), f"{listen}: {got.err}")
         check("trusted_network" not in got.err, f"{listen}: {got.err}")
+    path = scene.experiment("one.json", **keys, monitor={"listen": f"127.0.0.1:{first}"})
+    got = scene.call("run", path, "--out", scene.path("one"))
+    check(got.code == 0 and f"its page: http://127.0.0.1:{first}/\n" in got.out, got.said)
     scene.call("keys", "make", "-o", scene.path("run.key")).check_well()
     everywhere = {"listen": f"0.0.0.0:{first // 10}{{rank}}", "public": True}
     key = {"key": scene.path("run.key")}
