@@ -27,6 +27,9 @@ SL_API int sl_show_open(sl_show **out, const char *folder, const sl_show_place *
                         sl_error *error);
 /* "http://127.0.0.1:8000/", as long as it is open. */
 SL_API const char *sl_show_address(const sl_show *show);
+/* After the run's end: gives those who look the time to see it, about a second; none if nobody
+ * does. */
+SL_API void sl_show_finish(sl_show *show);
 SL_API void sl_show_close(sl_show **show);
 
 /* The page with the board in it, one file that asks nobody for anything. malloc'ed HTML; NULL: out

@@ -13,6 +13,7 @@
 #include "starling/types.h"
 
 #define LOOK_EVERY_S 0.45
+#define WATCHED_S 2.0
 #define PATIENCE_S 0.2 /* with agents that are asked */
 /* Nothing of another host, and nothing in line. */
 #define POLICY                                                                                     \
@@ -21,8 +22,8 @@
 
 struct sl_board_page {
     char folder[SL_PATH_MAX];
-    sl_board *board; /* NULL: nobody has looked */
-    double looked_s;
+    sl_board *board;         /* NULL: nobody has looked */
+    _Atomic double looked_s; /* 0: never */
 };
 
 sl_board_page *sl_board_page_open(const char *folder) {
@@ -38,6 +39,10 @@ void sl_board_page_close(sl_board_page **page) {
     sl_board_close(&(*page)->board);
     free(*page);
     *page = NULL;
+}
+
+bool sl_board_page_is_watched(const sl_board_page *page) {
+    return page->looked_s > 0 && sl_clock_seconds() - page->looked_s < WATCHED_S;
 }
 
 static int look(sl_board_page *p, sl_error *error) {

@@ -14,6 +14,8 @@ typedef struct sl_board_page sl_board_page;
 sl_board_page *sl_board_page_open(const char *folder);
 /* To be served on one thread, and not after sl_board_page_close. */
 void sl_board_page_routes(sl_board_page *page, sl_http_route routes[SL_BOARD_ROUTES]);
+/* From any thread: has somebody looked within the last seconds? */
+bool sl_board_page_is_watched(const sl_board_page *page);
 void sl_board_page_close(sl_board_page **page);
 
 #endif

@@ -8,18 +8,6 @@
 
 enum { SAMPLES_MAX = 480 }; /* of a node; even */
 
-bool sl_board_grow(void **items, size_t *room, size_t count, size_t bytes) {
-    if (count < *room)
-        return true;
-    const size_t more = *room == 0 ? 16 : 2 * *room;
-    void *grown = realloc(*items, more * bytes);
-    if (grown == NULL)
-        return false;
-    *items = grown;
-    *room = more;
-    return true;
-}
-
 static double number(const json_t *object, const char *name) {
     const json_t *value = json_object_get(object, name);
     return json_is_number(value) ? json_number_value(value) : NAN;

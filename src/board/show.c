@@ -6,10 +6,12 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/clock.h"
 #include "board/embedded.h"
 #include "board/page.h"
 #include "launch/roster.h"
 
+#define FINISH_S 1.1 /* two looks */
 enum { ADDRESS_MAX = SL_HOST_MAX + 24 };
 
 struct sl_show {
@@ -58,6 +60,11 @@ int sl_show_open(sl_show **out, const char *folder, const sl_show_place *place, 
 
 const char *sl_show_address(const sl_show *show) {
     return show->address;
+}
+
+void sl_show_finish(sl_show *show) {
+    if (show != NULL && sl_board_page_is_watched(show->page))
+        sl_clock_sleep(FINISH_S);
 }
 
 void sl_show_close(sl_show **show) {

@@ -172,7 +172,7 @@ void sl_board_set_clock(sl_board_state *s, uint32_t rank);
 /* A node's first line of metrics says when its first round began, which its log tells, too. */
 void sl_board_set_clock(sl_board_state *s, uint32_t rank);
 
-/* Grows an array: false: out of memory. */
+/* ---- grow.c: room for one more of items (count), of so many bytes each; false: no memory ---- */
 bool sl_board_grow(void **items, size_t *room, size_t count, size_t bytes);
 
 #endif

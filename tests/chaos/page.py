@@ -176,9 +176,10 @@ def a_browser_follows_a_run(scene):
         check(lost and "agent 3 is lost" in lost[0][-1], lost)
         running.process.send_signal(signal.SIGINT)
         running.wait(60)
-        check(read_json(folder, "run.json")["outcome"] == "stopped", "outcome")
+        over = lambda: browser.look("state.innerText").startswith("stopped")  # noqa: E731
+        wait_until(over, "the end in the head")
         browser.requests()
-        check(not browser.complaints(), "complaints of a page that follows a run")
+        check(not (heard := browser.complaints()), heard)
         shown, address = serve(scene, folder)
         browser.driver.get(address)
         wait_until(lambda: browser.look("board.run !== undefined"), "the finished run")
@@ -189,7 +190,7 @@ def a_browser_follows_a_run(scene):
             fits(browser, width)
         asked = browser.requests()
         check(asked and all(one.startswith(address) for one in asked), asked)
-        check(not browser.complaints(), "complaints of a finished run's page")
+        check(not (heard := browser.complaints()), heard)
         axe = fetch_axe(scene.path("npm"))
         for scheme in ("light", "dark") if axe else ():
             browser.prefer(scheme)

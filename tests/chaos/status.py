@@ -245,7 +245,8 @@ def nobody_is_there(scene):
 
 
 def where_it_listens_is_checked(scene):
-    """monitor.listen: each agent of a run at its own port, on loopback only unless it is public."""
+    """monitor.listen: each agent of a run at its own port, or the run's page alone; on loopback only
+    unless it is public."""
     keys = {"rounds": 3, "record": {"every": 1}, "topology": {"nodes": 2, "family": "ring"}}
     first = 10 * ((free_range() + 9) // 10)
     for number, (listen, *words) in enumerate(
@@ -263,6 +264,9 @@ def where_it_listens_is_checked(scene):
     with socket.create_server(("127.0.0.1", first)):
         agent = scene.agent(path, 0, scene.roster(free_ports(2))).wait(30)
     agent.check_refused("{rank}", "monitor.listen", "in use")
+    path = scene.experiment("one.json", **keys, monitor={"listen": f"127.0.0.1:{first}"})
+    got = scene.call("run", path, "--out", scene.path("one"))
+    check(got.code == 0 and f"its page: http://127.0.0.1:{first}/\n" in got.out, got.said)
     scene.call("keys", "make", "-o", scene.path("run.key")).check_well()
     everywhere = {"listen": f"0.0.0.0:{first // 10}{{rank}}", "public": True}
     key = {"key": scene.path("run.key")}

@@ -112,6 +112,7 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     if (result == SL_EDIVERGED)
         stable_steps_advise(t);
     collector_close(&c);
+    sl_show_finish(page);
     sl_show_close(&page);
     return code;
 }

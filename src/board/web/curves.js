@@ -73,22 +73,25 @@
     };
   }
 
+  /* At the cursor; else the last value that is there. */
+  function say(line, at) {
+    const values = board.curves[line.of];
+    const value = at === null ? values.findLast((one) => one !== null) : values[at];
+    return (line.name ? line.name + " " : "") + line.say(value ?? null);
+  }
+
   function tell(figure) {
-    const rounds = board.curves.round;
-    const hovered = figure.plot ? figure.plot.cursor.idx : null;
-    const at = hovered === null || hovered === undefined ? rounds.length - 1 : hovered;
+    const rounds = board.curves.round, at = figure.plot?.cursor.idx ?? null;
     const lines = figure.lines.filter((line) => board.curves[line.of].some((v) => v !== null));
-    const words = lines.map((line) => (line.name ? line.name + " " : "") +
-      line.say(board.curves[line.of][at] ?? null));
     figure.spans.forEach((span, i) => {
       span.hidden = !lines.includes(figure.lines[i]);
-      const line = figure.lines[i];
-      setText(span.lastChild, (line.name ? line.name + " " : "") +
-        line.say(board.curves[line.of][at] ?? null));
+      setText(span.lastChild, say(figure.lines[i], at));
     });
-    const where = rounds.length > 0 ? "round " + rounds[at] + ": " : "nothing is recorded yet";
-    setText(figure.where, rounds.length > 0 ? "round " + rounds[at] : where);
-    figure.box.setAttribute("aria-label", figure.title + ", " + where + words.join(", "));
+    const where = rounds.length > 0 ? "round " + (at === null ? rounds.at(-1) : rounds[at])
+      : "nothing is recorded yet";
+    setText(figure.where, where);
+    figure.box.setAttribute("aria-label", figure.title + ", " + where + ": " +
+      lines.map((line) => say(line, at)).join(", "));
   }
 
   /* Arrow keys move along the rounds. */
