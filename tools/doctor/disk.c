@@ -74,13 +74,14 @@ static double time_writing(const char *folder, double *bytes) {
 
 static void say_speed(doctor *d, const char *folder) {
     double bytes;
-    const double seconds = time_writing(folder, &bytes), speed = bytes / seconds,
-                 one_s = d->agents * checkpoint_bytes(d) / speed,
+    const double seconds = time_writing(folder, &bytes);
+    const int why = errno;
+    const double speed = bytes / seconds, one_s = d->agents * checkpoint_bytes(d) / speed,
                  between_s =
                      (double)d->trial.experiment->checkpoint.every * round_estimate(&d->trial);
     if (isnan(seconds))
         report_fail(&d->report, "disk", "name another folder with --out, or mend this one",
-                    "%s: nothing can be written: %s", folder, strerror(errno));
+                    "%s: nothing can be written: %s", folder, strerror(why));
     else if (one_s > between_s)
         report_warn(&d->report, "disk", "raise checkpoint.every, or take a faster disk",
                     "%s: %.0f MB/s; checkpoints take %.3g s, and one is due each %.3g s", folder,
@@ -92,22 +93,25 @@ static void say_speed(doctor *d, const char *folder) {
         report_ok(&d->report, "disk", "%s: %.0f MB/s", folder, 1e-6 * speed);
 }
 
-static void say_space(doctor *d, const char *folder) {
+/* False: there is too little. */
+static bool say_space(doctor *d, const char *folder) {
     static const char remedy[] =
         "remove old runs, name another disk with --out, or lower checkpoint.keep";
     struct statvfs disk;
     if (statvfs(folder, &disk) != 0)
-        return;
+        return true;
     const double there = (double)disk.f_bavail * (double)disk.f_frsize, needed = needed_bytes(d);
+    const bool lacks_names = disk.f_files > 0 && disk.f_favail < INODES_MIN;
     if (there < needed)
         report_fail(&d->report, "disk space", remedy, "%s: %.1f MB are free, %.1f MB are needed",
                     folder, 1e-6 * there, 1e-6 * needed);
-    else if (disk.f_files > 0 && disk.f_favail < INODES_MIN)
+    else if (lacks_names)
         report_fail(&d->report, "disk space", remedy, "%s: only %llu more files fit", folder,
                     (unsigned long long)disk.f_favail);
     else
         report_ok(&d->report, "disk space", "%s: %.1f MB of %.1f MB", folder, 1e-6 * needed,
                   1e-6 * there);
+    return there >= needed && !lacks_names;
 }
 
 void look_at_disk(doctor *d) {
@@ -119,6 +123,6 @@ void look_at_disk(doctor *d) {
                         &error) != 0)
         report_warn(&d->report, "run folder", "an agent goes on there; else name another --out",
                     "%s", error.text);
-    say_space(d, folder);
-    say_speed(d, folder);
+    if (say_space(d, folder))
+        say_speed(d, folder);
 }

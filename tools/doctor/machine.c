@@ -61,9 +61,10 @@ void look_at_processor(doctor *d) {
                     "it has no AVX2: kernels are plain C");
     else
         report_ok(&d->report, "processor", "kernels for %s", kernels);
-    if (wanted != NULL && wanted[0] != '\0' && strcasecmp(wanted, core) != 0)
-        report_warn(&d->report, "OpenBLAS", "unset it, or name a core that this OpenBLAS has",
-                    "OPENBLAS_CORETYPE=%s is not what it took: %s", wanted, core);
+    if (wanted != NULL && wanted[0] != '\0' &&
+        (strcasecmp(wanted, core) != 0 || (!is_plain && is_old_core(core))))
+        report_warn(&d->report, "OpenBLAS", "unset it, or name a core that suits this processor",
+                    "OPENBLAS_CORETYPE=%s makes it take kernels for %s", wanted, core);
     else if (!is_plain && is_old_core(core))
         report_warn(&d->report, "OpenBLAS",
                     "install a newer OpenBLAS, or set OPENBLAS_CORETYPE=Haswell (SkylakeX with "

@@ -48,6 +48,11 @@ static bool has_answered(const looking *l, uint32_t rank) {
     return is_other(l, rank) && (end == CALL_ANSWERED || end == CALL_STALLED);
 }
 
+static bool is_other_rank(const looking *l, uint32_t rank) {
+    const words *said = &l->m->met[rank].said;
+    return has_answered(l, rank) && said->has_rank && said->rank != rank;
+}
+
 /* Is it enough that it reaches this one? */
 static bool comes_itself(const looking *l, uint32_t rank) {
     return l->m->has_rank && rank > l->m->rank && l->m->met[rank].heard;
@@ -127,11 +132,13 @@ static void say_reach(const looking *l) {
 /* ---- the other way ---- */
 
 static bool has_not_called(const looking *l, uint32_t rank) {
-    return has_answered(l, rank) && rank > l->m->rank && !l->m->met[rank].heard;
+    return has_answered(l, rank) && rank > l->m->rank && !l->m->met[rank].heard &&
+           !is_other_rank(l, rank);
 }
 
 static bool need_not_call(const looking *l, uint32_t rank) {
-    return has_answered(l, rank) && rank < l->m->rank && !l->m->met[rank].heard;
+    return has_answered(l, rank) && rank < l->m->rank && !l->m->met[rank].heard &&
+           !is_other_rank(l, rank);
 }
 
 static void say_heard(const looking *l) {
@@ -224,11 +231,6 @@ static bool speaks_otherwise(const looking *l, uint32_t rank) {
 
 static bool is_other_release(const looking *l, uint32_t rank) {
     return has_answered(l, rank) && strcmp(l->m->met[rank].said.release, sl_version()) != 0;
-}
-
-static bool is_other_rank(const looking *l, uint32_t rank) {
-    const words *said = &l->m->met[rank].said;
-    return has_answered(l, rank) && said->has_rank && said->rank != rank;
 }
 
 static void say_releases(const looking *l) {

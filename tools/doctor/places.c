@@ -203,6 +203,29 @@ static int find_own_place(doctor *d, struct sockaddr_storage *out, sl_error *err
     return result;
 }
 
+static bool is_loopback(const struct sockaddr_storage *a) {
+    return a->ss_family == AF_INET
+               ? ntohl(((const struct sockaddr_in *)a)->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+               : IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)a)->sin6_addr);
+}
+
+/* May others reach an agent there? */
+static bool is_allowed(doctor *d, const struct sockaddr_storage *place) {
+    const sl_security_config *c = &d->trial.experiment->security;
+    if (!d->given || is_loopback(place))
+        return true;
+    if (!sl_security_goes_out(c))
+        report_fail(&d->report, "listen",
+                    "make a key (starling keys make) and name it in security.key, or say "
+                    "security.trusted_network true",
+                    "rank %u is beyond loopback, where an agent without a key does not listen",
+                    d->rank);
+    else if (c->seal == SL_SEAL_OFF)
+        report_fail(&d->report, "listen", "say \"auto\", or \"handshake-only\"",
+                    "security.seal is \"off\", which is refused beyond loopback");
+    return sl_security_goes_out(c) && c->seal != SL_SEAL_OFF;
+}
+
 static void refuse_place(doctor *d, const struct sockaddr_storage *place, int why) {
     char host[NI_MAXHOST] = "?", port[NI_MAXSERV] = "?", remedy[TEXT_BYTES];
     getnameinfo((const struct sockaddr *)place, bytes_of(place), host, sizeof host, port,
@@ -226,6 +249,8 @@ int look_at_listening(doctor *d) {
         report_fail(&d->report, "listen", "", "%s", error.text);
         return -1;
     }
+    if (!is_allowed(d, &place))
+        return -1;
     const int listener = listen_at(&place);
     if (listener < 0)
         refuse_place(d, &place, errno);

@@ -30,20 +30,22 @@ static void say_end(report *r, const char *name, const char *what, int64_t until
         report_ok(r, name, "%s ends %s (UTC)", what, day);
 }
 
-static void say_authority(report *r, const sl_security_config *c) {
+/* False: its files are no good. */
+static bool say_authority(report *r, const sl_security_config *c) {
     sl_authority_ends ends;
     sl_error error;
     if (c->ca[0] == '\0')
-        return;
+        return true;
     if (sl_security_look(c, &ends, &error) != 0) {
         report_fail(r, "CA", "", "%s", error.text);
-        return;
+        return false;
     }
     say_end(r, "CA", "security.ca", ends.ca_s,
             "have its certificate renewed, and give it to all nodes");
     if (c->revoked[0] != '\0')
         say_end(r, "revoked", "security.revoked", ends.revoked_s,
                 "make a new list (`openssl ca -gencrl`), and give it to all nodes");
+    return true;
 }
 
 /* What the others will ask of this node's certificate. */
@@ -74,7 +76,7 @@ void look_at_keys(doctor *d) {
     const bool is_own = strstr(c->key, "{rank}") != NULL && !d->has_rank; /* each agent's own */
     sl_credentials *credentials = NULL;
     sl_error error;
-    if (!d->given || sl_security_mode_of(c) == SL_SECURITY_NONE)
+    if (!d->given || sl_security_mode_of(c) == SL_SECURITY_NONE || !say_authority(&d->report, c))
         return;
     if (is_own)
         report_warn(&d->report, "key", "say --rank", "%s is not looked at", c->key);
@@ -85,5 +87,4 @@ void look_at_keys(doctor *d) {
     if (credentials != NULL)
         say_certificate(d, credentials);
     sl_credentials_close(&credentials);
-    say_authority(&d->report, c);
 }
