@@ -17,6 +17,7 @@ typedef struct doctor {
     uint32_t rank;
     uint32_t agents;                     /* that this host will run */
     struct sockaddr_storage *places;     /* (ranks of the roster) ss_family 0: not found */
+    uint32_t lost;                       /* of them */
     int64_t valid_from_s, valid_until_s; /* of this node's certificate; 0: it has none */
 } doctor;
 

@@ -14,7 +14,7 @@
 #include "cli/tool.h"
 
 enum { CALLS_MAX = 64, GUESTS_MAX = 64, TICK_MS = 50, PLACES_MAX = 1 + CALLS_MAX + GUESTS_MAX };
-static const double connect_s = 2, answer_s = 1.5, /* without anything that comes or goes */
+static const double connect_s = 2, answer_s = 2.5, /* without anything that comes or goes */
     again_s = 0.25,                                /* after a call that has failed */
     visit_s = 10;
 
@@ -30,7 +30,8 @@ typedef enum phase {
 typedef struct talk {
     phase phase;
     int fd;
-    uint32_t rank; /* who was called */
+    bool has_rank;
+    uint32_t rank; /* who was called, or has */
     double began_s, moved_s;
     char line[WORDS_MAX];
     size_t bytes; /* of the line, or of what is large */
@@ -179,10 +180,14 @@ static void on_answer(hall *h, talk *t) {
     }
     a->round_trip_s = now_s - t->began_s;
     a->ahead_s = 1e-6 * ((double)a->said.time_us - (double)now_us) + a->round_trip_s / 2;
-    if (a->sends_large)
+    if (send(t->fd, "", 1, MSG_NOSIGNAL) != 1) { /* a small packet: so the answer has come */
+        end_call(h, t, CALL_MUTE, 0);
+    } else if (a->sends_large) {
         turn(h, t, PHASE_SENDS);
-    else
+        t->bytes = 1;
+    } else {
         end_call(h, t, CALL_ANSWERED, 0);
+    }
 }
 
 static void on_call(hall *h, talk *t) {
@@ -264,8 +269,8 @@ static void on_guest(hall *h, talk *t) {
     if (t->phase == PHASE_HEARS) {
         done = hear_line(t);
         if (done > 0 && words_read(&said, t->line) && send_line(h, t)) {
-            if (said.has_rank && said.rank < h->m->count)
-                h->m->met[said.rank].heard = true;
+            t->has_rank = said.has_rank && said.rank < h->m->count;
+            t->rank = said.rank;
             turn(h, t, PHASE_TAKES);
         } else if (done != 0) {
             hang_up(t);
@@ -274,6 +279,8 @@ static void on_guest(hall *h, talk *t) {
     }
     done = move_large(t, t->phase == PHASE_SENDS);
     t->moved_s = h->now_s;
+    if (t->has_rank && t->bytes > 0) /* it has had the answer */
+        met_of(h, t)->heard = true;
     if (done > 0 && t->phase == PHASE_TAKES)
         turn(h, t, PHASE_SENDS);
     else if (done != 0)

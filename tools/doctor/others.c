@@ -111,8 +111,8 @@ static void say_reach(const looking *l) {
     for (uint32_t i = 0; i < l->m->count; i++)
         most_s = has_answered(l, i) ? fmax(most_s, l->m->met[i].round_trip_s) : most_s;
     if (answered > 0)
-        report_ok(r, "reach", "doctors of %u of %u other ranks answer, after %.2g ms at most",
-                  answered, others, 1e3 * most_s);
+        report_ok(r, "reach", "doctors of %u of %u other ranks answer, within %.1f ms", answered,
+                  others, 1e3 * most_s);
     say_refused(l);
     if (name(l, is_mute, names) > 0)
         report_ok(r, "reach", "rank %s: something listens there that is no doctor, as an agent is",

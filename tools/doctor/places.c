@@ -180,22 +180,26 @@ void look_at_names(doctor *d) {
         report_fail(&d->report, "names", "", "out of memory");
         return;
     }
-    const uint32_t lost = find_places(d, why, sizeof why);
-    if (lost > 0)
+    d->lost = find_places(d, why, sizeof why);
+    if (d->lost > 0)
         report_fail(&d->report, "names",
                     "correct the roster, or enter the name in DNS or /etc/hosts (getent hosts "
                     "NAME)",
-                    "%u of %u ranks have no address; %s", lost, sl_roster_count(d->roster), why);
+                    "%u of %u ranks have no address; %s", d->lost, sl_roster_count(d->roster), why);
     else
         report_ok(&d->report, "names", "all %u ranks have addresses", sl_roster_count(d->roster));
 }
 
 /* ---- where this rank listens ---- */
 
-/* As the agent will, whose own errors say what is against it. */
+/* As the agent will, whose own errors say what is against it; where names are missing, which it
+ * needs, at least others are met. */
 static int find_own_place(doctor *d, struct sockaddr_storage *out, sl_error *error) {
     const char *host = NULL;
     uint16_t port = 0;
+    *out = d->places[d->rank];
+    if (d->lost > 0 && d->o->listen == NULL)
+        return 0;
     int result = sl_launch_listen(d->launch, &host, &port, error);
     if (result == 0)
         result = find_host(out, host, error);

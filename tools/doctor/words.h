@@ -4,8 +4,8 @@
  *     starling doctor 1 rank 3 time 1790000000123456 protocol 14 version 0.2.0\n
  *
  * Who has called says it first. Then either sends LARGE_BYTES of zeros, the caller first, so that
- * packets of full length pass; or the caller leaves. Ranks are numbers, or "-" of who has none; the
- * time is in microseconds since 1970. */
+ * packets of full length pass; or the caller sends one, and leaves. Ranks are numbers, or "-" of
+ * who has none; the time is in microseconds since 1970. */
 #ifndef WORDS_H
 #define WORDS_H
 
