@@ -5,6 +5,7 @@ nothing else is; of a healthy host nothing is.
 Networks are namespaces; packets are lost by what iproute2 alone can do."""
 import json
 import os
+import platform
 import socket
 import subprocess
 import threading
@@ -21,6 +22,8 @@ PAIR = {"rounds": 2, "topology": {"nodes": 2, "family": "ring"}}
 LARGE = {"model": {"name": "mlp", "hidden": [8000, 8000]}}
 LINK = {"bandwidth_mbit": 1, "gradient_ms": 1}
 DAY_S = 86400
+with open("/proc/cpuinfo") as cpuinfo:
+    OLD = [] if " avx2" in cpuinfo.read() or platform.machine() != "x86_64" else ["warn processor"]
 REFUSED = "warn reach"  # nobody else is there yet
 TRUSTED = ("--set", "security.trusted_network=true")
 
@@ -35,6 +38,7 @@ def expect(running, names, *words):
     running.wait(60)
     rows = [line for line in running.out.splitlines() if line.startswith(("warn ", "FAIL "))]
     said = sorted(row.split(": ")[0] for row in rows)
+    names = [*names, *OLD]
     check(said == sorted(names), f"{names} was planted, {said} is named: {running.said!r}")
     for word in words:
         check(any(word in row for row in rows), f"{word!r} is missing: {rows}")
@@ -86,9 +90,15 @@ def a_healthy_host_has_nothing_named(scene):
 
 def an_agent_in_its_place_is_no_fault(scene):
     """It says nothing to a stranger."""
-    with socket.create_server(("127.0.0.2", 0)) as other:
-        ports = [*free_ports(1), other.getsockname()[1]]
-        expect(doctor(scene, *here(scene, ports=ports), "--rank", "0", **PAIR), [])
+    ports = free_ports(2)
+    roster = here(scene, ports=ports)
+    agent = scene.agent(scene.experiment(**PAIR), 1, roster[1])
+    agent.wait_for("listening on port")
+    expect(doctor(scene, *roster, "--rank", "0", **PAIR), [])
+    own = doctor(scene, *roster, "--rank", "1", **PAIR)
+    expect(own, ["FAIL listen", REFUSED], "in use", "ss -ltnp")
+    agent.process.terminate()
+    agent.wait(20)
 
 
 def strangers_hold_nobody_up(scene):
@@ -167,6 +177,8 @@ def each_fault_of_a_host_is_named(scene):
     os.chmod(scene.path("open.key"), 0o644)
     for name, word, planted in FAULTS:
         if planted.get("wrapper") == ["unshare", "-n"] and why_no_net():
+            continue
+        if name in ("warn processor", "warn OpenBLAS") and (OLD or platform.machine() != "x86_64"):
             continue
         changes = dict(planted)
         scene.environment = {key: changes.pop(key) for key in planted if key.isupper()}
@@ -288,13 +300,6 @@ def rosters(scene):
     words = (*places(scene, "127.0.0.1", "nowhere.invalid"), "--rank", "0")
     expect(doctor(scene, *words, **PAIR), ["FAIL names"], "rank 1", "DNS")
     expect(doctor(scene, *here(scene), **PAIR), ["warn roster", REFUSED], "--rank")
-
-
-def a_port_that_is_taken(scene):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        ports = [taken.getsockname()[1], *free_ports(1)]
-        words = (*here(scene, ports=ports), "--rank", "0")
-        expect(doctor(scene, *words, **PAIR), ["FAIL listen", REFUSED], "in use", "ss -ltnp")
 
 
 def addresses(scene):

@@ -41,12 +41,18 @@ void look_at_provider(doctor *d) {
 /* OpenBLAS's own names of what it takes where it knows no better. */
 static bool is_old_core(const char *core) {
     static const char *const old[] = {"Prescott", "Katmai", "Coppermine", "Northwood", "Banias",
-                                      "Core2",    "Penryn", "generic",    "Unknown",   "ARMV8"};
+                                      "Core2",    "Penryn", "generic",    "Unknown"};
     for (size_t i = 0; i < sizeof old / sizeof *old; i++)
         if (strcasecmp(core, old[i]) == 0)
             return true;
     return false;
 }
+
+#ifdef __x86_64__
+static const bool is_x86 = true;
+#else
+static const bool is_x86 = false;
+#endif
 
 void look_at_processor(doctor *d) {
     const char *kernels = sl_kernels_name(), *core = sl_learner_blas(),
@@ -56,7 +62,7 @@ void look_at_processor(doctor *d) {
         report_warn(&d->report, "processor", "unset it, unless bits of another host are wanted",
                     "STARLING_KERNELS=%s keeps the processor's best instructions from being chosen",
                     said);
-    else if (is_plain)
+    else if (is_plain && is_x86)
         report_warn(&d->report, "processor", "take a host with AVX2, or expect slow rounds",
                     "it has no AVX2: kernels are plain C");
     else
