@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "check/budget_page.h"
-#include "check/experiment_page.h"
 #include "compare/time_model.h"
 
 enum { TIMES_BYTES = 512 };
