@@ -60,7 +60,8 @@ static int open_trial(doctor *d, sl_error *error) {
     if (d->o->file == NULL)
         return open_small(d, error);
     if (open_given(d, error) != 0) {
-        report_fail(&d->report, "experiment", "", "%s", error->text);
+        report_fail(&d->report, "experiment", "correct it; the rest is looked at without it", "%s",
+                    error->text);
         return open_small(d, error);
     }
     report_ok(&d->report, "experiment", "%s: %s, %u nodes", d->o->file, d->trial.experiment->name,
