@@ -88,6 +88,21 @@ def a_healthy_host_has_nothing_named(scene):
     check({row["verdict"] for row in all_of_it["checks"]} == {"ok"}, told.out)
 
 
+def launched(scene, rank, *extra):
+    """As a launcher says it, without a roster."""
+    scene.port = getattr(scene, "port", None) or free_ports(1)[0]
+    master = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(scene.port)}
+    scene.environment = {"RANK": str(rank), "WORLD_SIZE": "2", **master}
+    return doctor(scene, *extra, **PAIR)
+
+
+def launchers(scene):
+    """Rank 0 tells the others where all are."""
+    for running in [launched(scene, rank, "--wait", "30") for rank in (0, 1)]:
+        expect(running, [])
+    expect(launched(scene, 1, "--wait", "1"), ["FAIL rendezvous"], "rank 0")
+
+
 def an_agent_in_its_place_is_no_fault(scene):
     """It says nothing to a stranger."""
     ports = free_ports(2)

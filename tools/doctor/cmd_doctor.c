@@ -98,6 +98,7 @@ static int run(void *request, char *const *operands, size_t count) {
         look(&d);
     else
         report_fail(&d.report, "library", "install it anew", "%s", error.text);
+    sl_roster_close(&d.told);
     sl_launch_close(&d.launch);
     free(d.places);
     trial_close(&d.trial);
@@ -129,7 +130,8 @@ const command doctor_command = {
         "Looks at libraries, device, processor, limits, disk, keys and deadlines, with EXPERIMENT "
         "at all that it needs, and says in a line each what it has seen: ok, warn, or FAIL and "
         "what helps.\n\n"
-        "With a roster it calls the doctors of all other ranks at their places, and answers them "
+        "With a roster, or under a launcher, it calls the doctors of all other ranks at their "
+        "places, and answers them "
         "at its own: start it on all hosts with --rank and --wait, in place of agents. Without "
         "EXPERIMENT, PEERS is a file with a line HOST:PORT for each rank. Exit code 1: something "
         "would fail.",

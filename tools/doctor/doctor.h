@@ -11,8 +11,9 @@ typedef struct doctor {
     report report;
     bool given;              /* the trial is of an experiment that is good; else of a small one */
     trial trial;             /* prepared */
-    sl_launch *launch;       /* NULL: there is no roster */
-    const sl_roster *roster; /* its own; NULL: agents are on this host */
+    sl_launch *launch;       /* NULL: there is no roster, and no launcher */
+    sl_roster *told;         /* by rank 0, where there is a launcher and no roster */
+    const sl_roster *roster; /* one of both; NULL: agents are on this host */
     bool has_rank;
     uint32_t rank;
     uint32_t agents;                     /* that this host will run */

@@ -68,7 +68,8 @@ static sl_launch_settings settings_of(const doctor *d) {
         .certificates = d->given && pins,
         .authority = !d->given || e->security.ca[0] != '\0', /* fingerprints are not looked at */
         .trusted_network = !d->given || sl_security_goes_out(&e->security),
-        .timeout_s = lookup_s};
+        .experiment = sl_experiment_hash(e),
+        .timeout_s = d->wait_s > lookup_s ? d->wait_s : lookup_s};
 }
 
 /* As an agent finds them. Without a rank, those of rank 0 have to be right. */
@@ -104,21 +105,24 @@ static int count_nodes(const doctor *d, uint32_t *nodes, sl_error *error) {
 static uint32_t count_agents(const doctor *d) {
     uint32_t count = 0;
     if (d->roster == NULL)
-        return d->given ? d->trial.nodes : 1;
+        return d->given && d->launch == NULL ? d->trial.nodes : 1;
     for (uint32_t i = 0; d->has_rank && i < sl_roster_count(d->roster); i++)
         count += strcmp(sl_roster_host(d->roster, i), sl_roster_host(d->roster, d->rank)) == 0;
     return count > 0 ? count : 1;
 }
 
 void look_at_roster(doctor *d) {
-    const bool is_said = d->o->roster != NULL || (d->given && getenv("STARLING_ROSTER") != NULL);
+    const bool is_said = d->o->roster != NULL || (d->given && getenv("STARLING_ROSTER") != NULL),
+               is_launched = d->given && sl_launch_count() > 1;
     uint32_t nodes;
     sl_error error;
-    int result = is_said ? count_nodes(d, &nodes, &error) : 0;
-    if (is_said && result == 0)
+    int result = is_said || is_launched ? count_nodes(d, &nodes, &error) : 0;
+    if (result == 0 && (is_said || is_launched))
         result = find_launch(d, nodes, &error);
     if (result != 0)
         report_fail(&d->report, "roster", "", "%s", error.text);
+    else if (d->launch != NULL && d->roster == NULL)
+        report_ok(&d->report, "roster", "%s", sl_launch_describe(d->launch));
     else if (d->roster != NULL && d->has_rank)
         report_ok(&d->report, "roster", "%u ranks; this is rank %u", sl_roster_count(d->roster),
                   d->rank);
@@ -197,7 +201,8 @@ void look_at_names(doctor *d) {
 static int find_own_place(doctor *d, struct sockaddr_storage *out, sl_error *error) {
     const char *host = NULL;
     uint16_t port = 0;
-    *out = d->places[d->rank];
+    if (d->places != NULL)
+        *out = d->places[d->rank];
     if (d->lost > 0 && d->o->listen == NULL)
         return 0;
     int result = sl_launch_listen(d->launch, &host, &port, error);
@@ -244,10 +249,35 @@ static void refuse_place(doctor *d, const struct sockaddr_storage *place, int wh
     report_fail(&d->report, "listen", remedy, "%s port %s: %s", host, port, strerror(why));
 }
 
-int look_at_listening(doctor *d) {
-    struct sockaddr_storage place;
+static uint16_t port_of(int listener) {
+    struct sockaddr_storage own;
+    socklen_t bytes = sizeof own;
+    getsockname(listener, (struct sockaddr *)&own, &bytes);
+    return ntohs(own.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&own)->sin6_port
+                                           : ((struct sockaddr_in *)&own)->sin_port);
+}
+
+/* Without a roster: rank 0 tells where the doctors are, once all have come to it. */
+static void meet_at_rank_0(doctor *d, int listener) {
     sl_error error;
-    if (d->places == NULL || !d->has_rank || d->places[d->rank].ss_family == 0)
+    if (sl_launch_meet(d->launch, port_of(listener), &d->told, &error) != 0) {
+        report_fail(&d->report, "rendezvous", "start it on all ranks, with --wait", "%s",
+                    error.text);
+        return;
+    }
+    d->roster = d->told;
+    d->places = calloc(sl_roster_count(d->roster), sizeof *d->places);
+    for (uint32_t i = 0; d->places != NULL && i < sl_roster_count(d->roster); i++)
+        d->places[i] = sl_roster_address(d->roster, i);
+    report_ok(&d->report, "rendezvous", "rank 0 has told where all %u are",
+              sl_roster_count(d->roster));
+}
+
+int look_at_listening(doctor *d) {
+    struct sockaddr_storage place = {0};
+    sl_error error;
+    const bool is_told = d->launch != NULL && d->roster == NULL; /* where the others are */
+    if (!is_told && (d->places == NULL || !d->has_rank || d->places[d->rank].ss_family == 0))
         return -1;
     if (find_own_place(d, &place, &error) != 0) {
         report_fail(&d->report, "listen", "", "%s", error.text);
@@ -259,6 +289,8 @@ int look_at_listening(doctor *d) {
     if (listener < 0)
         refuse_place(d, &place, errno);
     else
-        report_ok(&d->report, "listen", "port %u is free", sl_roster_port(d->roster, d->rank));
+        report_ok(&d->report, "listen", "port %u is free", port_of(listener));
+    if (listener >= 0 && is_told)
+        meet_at_rank_0(d, listener);
     return listener;
 }
