@@ -1,5 +1,6 @@
 /* opening.c - what an agent is made of: the node, its neighbours, the fabric, memory that payloads
  * come to, the worker, the loop; see starling/agent.h. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -482,6 +483,8 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     pthread_mutex_init(&a->shown.mutex, NULL);
     a->stop_descriptor = a->notify_fd = -1;
     a->record.rank = a->side.rank = settings->rank;
+    a->record.evaluation = (sl_evaluation){NAN, NAN};
+    a->shown.distance = a->shown.progress.distance = NAN;
     a->side.handlers = &sl_contacts_neighbours;
     a->side.meets = settings->meets;
     a->side.limits.timeout_s = settings->experiment->transport.timeout_s;

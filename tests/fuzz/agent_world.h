@@ -419,6 +419,10 @@ uint64_t sl_connection_bytes_received(const sl_connection *c) {
     return c->established;
 }
 
+double sl_connection_round_trip_s(const sl_connection *c) {
+    return 0;
+}
+
 size_t sl_fabric_end_silent(sl_fabric *fabric) {
     return 0;
 }

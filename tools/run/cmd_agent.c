@@ -338,9 +338,19 @@ static int open_folder(peer *p, sl_error *error) {
     return 0;
 }
 
+static sl_monitor_subject subject_of(const peer *p) {
+    return (sl_monitor_subject){.agent = p->agent,
+                                .experiment = p->trial.experiment,
+                                .run_id = p->told.run_id,
+                                .rank = p->rank,
+                                .nodes = p->trial.nodes,
+                                .has_loss = true};
+}
+
 static void open_monitor(peer *p) {
+    const sl_monitor_subject subject = subject_of(p);
     sl_error error;
-    if (sl_monitor_open(&p->monitor, p->agent, p->rank, p->trial.nodes, p->path, &error) != 0) {
+    if (sl_monitor_open(&p->monitor, &subject, p->path, &error) != 0) {
         char text[SL_ERROR_TEXT_MAX + 64];
         snprintf(text, sizeof text, "warning: `starling status` will not see this agent: %s",
                  error.text);
@@ -350,10 +360,13 @@ static void open_monitor(peer *p) {
 
 static int listen_for_lookers(peer *p, sl_error *error) {
     const sl_experiment *e = p->trial.experiment;
-    return e->monitor.listen[0] == '\0'
-               ? 0
-               : sl_monitor_listen(&p->port, p->agent, p->rank, p->trial.nodes, e->monitor.listen,
-                                   e->monitor.is_public || e->security.trusted_network, error);
+    const sl_monitor_subject subject = subject_of(p);
+    const sl_monitor_place place = {.at = e->monitor.listen,
+                                    .key = "monitor.listen",
+                                    .allow = "\"monitor\": {\"public\": true}",
+                                    .is_public =
+                                        e->monitor.is_public || e->security.trusted_network};
+    return place.at[0] == '\0' ? 0 : sl_monitor_listen(&p->port, &subject, &place, error);
 }
 
 /* Nobody has asked it to leave: for `starling run` it is lost. The same command goes on. */

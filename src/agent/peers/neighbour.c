@@ -233,6 +233,7 @@ static void agree(sl_neighbour *n, const sl_standing *theirs) {
     n->process.id = sl_standing_process(theirs);
     n->process.attempt = theirs->attempt;
     n->link.agreed = n->back = true;
+    n->traffic.connections++;
     n->link.heard_s = n->side->now_s;
     n->dialing.doubted = false;
     n->dialing.turned_away = 0;
@@ -357,6 +358,7 @@ static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, 
         sl_stream_release(&n->stream, buffer->number);
         return SL_ARRIVED_NOTHING;
     }
+    n->traffic.received_bytes += n->side->limits.header_bytes + bytes;
     *event = (sl_event){
         .type = SL_EVENT_RECEIVED,
         .peer = n->rank,
