@@ -309,6 +309,9 @@ typedef struct sl_run_memory {
 SL_API void sl_experiment_memory(sl_run_memory *out, const sl_experiment *experiment,
                                  const sl_plan *plan, size_t dimension, size_t task_bytes);
 
+/* Descriptors that the agent with the most neighbours needs (RLIMIT_NOFILE). */
+SL_API uint64_t sl_experiment_descriptors(const sl_experiment *experiment);
+
 /* What to watch in an experiment that runs as it is; of a session whose rounds are not known, with
  * task->rounds UINT64_MAX. */
 enum { SL_WARNINGS_MAX = 8 };

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/budget_page.h"
 #include "check/experiment_page.h"
 #include "check/scenario.h"
 #include "check/times_page.h"

@@ -113,8 +113,7 @@ int trial_check_memory(const trial *t, const char *where, bool agents, sl_error 
     return 0;
 }
 
-int trial_find_path(const trial *t, const options *o, sl_error *error) {
-    char note[SL_PATH_NOTE_MAX];
+int trial_name_path(const trial *t, char note[SL_PATH_NOTE_MAX], sl_error *error) {
     bool direct;
     if (t->experiment->faults.count > 0)
         return sl_fail(error, SL_EINVAL,
@@ -123,7 +122,12 @@ int trial_find_path(const trial *t, const options *o, sl_error *error) {
     /* libfabric need not load any other provider; one of them catches signals. */
     const char *provider = t->experiment->transport.provider;
     setenv("FI_PROVIDER", strcmp(provider, "libfabric-tcp") == 0 ? "tcp" : provider, 0);
-    int result = sl_agent_find_path(t->experiment, &direct, note, error);
+    return sl_agent_find_path(t->experiment, &direct, note, error);
+}
+
+int trial_find_path(const trial *t, const options *o, sl_error *error) {
+    char note[SL_PATH_NOTE_MAX];
+    const int result = trial_name_path(t, note, error);
     if (result == 0 && note[0] != '\0' && o->report_fd < 0)
         complain("%s", note);
     return result;

@@ -94,6 +94,8 @@ void trial_close(trial *t);
 /* sl_agent_find_path, its note to standard error. Before libfabric's first use. Refuses what only
  * the simulator does. */
 int trial_find_path(const trial *t, const options *o, sl_error *error);
+/* The same; its note is the caller's to tell. */
+int trial_name_path(const trial *t, char note[SL_PATH_NOTE_MAX], sl_error *error);
 /* The files of its key, if it names one, are as they have to be. */
 int trial_check_key(const sl_experiment *experiment, sl_error *error);
 /* What a run needs, and has. */
@@ -125,6 +127,6 @@ double now_seconds(void);
 
 extern const command run_command, agent_command, sim_command, check_command, compare_command,
     devices_command, status_command, reload_command, checkpoint_command, average_command,
-    keys_command, topology_command, show_command, top_command;
+    keys_command, topology_command, show_command, top_command, doctor_command;
 
 #endif

@@ -19,7 +19,7 @@ static int take_report_fd(void *request, const command_option *row, const char *
     return code;
 }
 
-static const command_option
+const command_option
     option_rank = {"rank", .argument = "I",
                    .help = "which node this is, from 0; otherwise as the launcher says",
                    .take = take_rank},
@@ -47,7 +47,9 @@ static const command_option
                            "list of hosts; the others at the next ports",
                    .take = take_whole,
                    .offset = offsetof(options, port),
-                   .max = UINT16_MAX},
+                   .max = UINT16_MAX};
+
+static const command_option
     option_run_id = {"run-id",
                      .argument = "N",
                      .help = "tells this run from others; equal on all peers; otherwise rank 0 "
