@@ -118,10 +118,10 @@ static const char *ending(sl_log_outcome outcome) {
     return "left";
 }
 
-static void begin(sl_board_state *s, const sl_log_entry *e, double epoch_s) {
-    sl_board_node *n = &s->nodes[e->rank];
+static void begin(sl_board_state *s, uint32_t rank, const sl_log_entry *e, double epoch_s) {
+    sl_board_node *n = &s->nodes[rank];
     if (isnan(n->epoch_s))
-        begin_clock(s, e->rank, epoch_s);
+        begin_clock(s, rank, epoch_s);
     if (e->kind == SL_LOG_RESUME) {
         resume_clock(n, epoch_s, e->round);
         n->down_count = 0; /* the clock stood while it was away */
@@ -271,16 +271,25 @@ static bool tell(sl_board_state *s, const sl_log_entry *e, double epoch_s) {
 
 /* ---- in the order of time ---- */
 
+/* Of one node, or of all of a simulation. */
+static bool take_course(sl_board_state *s, const sl_log_entry *e, double epoch_s) {
+    const bool is_all = e->rank == SL_LOG_ALL;
+    bool room = true;
+    for (uint32_t i = is_all ? 0 : e->rank; i < s->node_count && (is_all || i == e->rank); i++)
+        if (e->kind != SL_LOG_END)
+            begin(s, i, e, epoch_s);
+        else if (!s->nodes[i].lost)
+            room = room && end(&s->nodes[i], e, epoch_s);
+    return room;
+}
+
 static int take_one(sl_board_state *s, const sl_log_entry *e, double epoch_s, sl_error *error) {
-    sl_board_node *n = e->rank < s->node_count ? &s->nodes[e->rank] : NULL;
     bool room = tell(s, e, epoch_s);
     int result = 0;
     if (e->kind == SL_LOG_START && e->rounds > 0)
         s->rounds = e->rounds;
-    if ((e->kind == SL_LOG_START || e->kind == SL_LOG_RESUME) && n != NULL)
-        begin(s, e, epoch_s);
-    else if (e->kind == SL_LOG_END && n != NULL)
-        room = room && end(n, e, epoch_s);
+    if (e->kind == SL_LOG_START || e->kind == SL_LOG_RESUME || e->kind == SL_LOG_END)
+        room = room && take_course(s, e, epoch_s);
     else if (e->kind == SL_LOG_LOST)
         room = room && lose(s, e, epoch_s);
     else if (e->kind == SL_LOG_UP || e->kind == SL_LOG_EDGE)
