@@ -43,6 +43,7 @@ typedef struct sl_monitor_subject {
     const sl_experiment *experiment;
     uint64_t run_id; /* 0: none */
     uint32_t rank, nodes;
+    bool has_loss; /* its task tells that of a batch, as a session's does not */
 } sl_monitor_subject;
 
 /* Answers at the folder's socket, which replaces one that is there. Only who may use the folder can

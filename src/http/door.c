@@ -106,7 +106,7 @@ int sl_http_door_open(sl_http_door *d, const sl_http_place *at, sl_error *error)
                    "%s: %s is beyond loopback, where anybody may look, unencrypted, at what is "
                    "told here: say %s if they may, or listen on loopback; nothing can be changed "
                    "through it, and how agents prove themselves stays",
-                   at->key, at->host, at->allow);
+                   at->key, at->host, at->allow != NULL ? at->allow : "that it is public");
 }
 
 static void close_if_open(int fd) {

@@ -58,7 +58,7 @@ typedef struct sl_http_place {
     const char *host;          /* which is looked up, and */
     uint16_t port;             /* 0: a free one */
     bool is_public;            /* or else on loopback only: */
-    const char *allow;         /* what lets it be public: "\"monitor\": {\"public\": true}" */
+    const char *allow;         /* what lets it be public: "--public"; NULL: errors do not say */
     const char *key;           /* begins errors: "monitor.listen" */
     const char *hint;          /* ends that of a port that cannot be had; NULL: none */
 } sl_http_place;

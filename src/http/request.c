@@ -67,7 +67,7 @@ static bool is_readable(piece p) {
 
 /* ---- what is asked ---- */
 
-static int judge_first_line(piece line, const char *from, sl_asked *asked) {
+static int judge_first_line(piece line, const char *from, sl_wanted *asked) {
     const piece method = take_until(&line, ' ');
     piece target = take_until(&line, ' ');
     asked->head_only = is_text(method, "HEAD");
@@ -143,10 +143,10 @@ static int judge_fields(piece left, bool needs_host, const char *host) {
     return f.has_body ? SL_REQUEST_HAS_BODY : SL_REQUEST_OK;
 }
 
-int sl_request_judge(const sl_request *r, sl_asked *asked) {
+int sl_request_judge(const sl_request *r, sl_wanted *asked) {
     const size_t whole = head_bytes(r);
     piece head = {r->bytes, whole > 0 ? whole : r->count};
-    *asked = (sl_asked){0};
+    *asked = (sl_wanted){0};
     if (!is_readable(head))
         return SL_REQUEST_BAD;
     if (whole == 0)

@@ -30,13 +30,13 @@ typedef struct sl_request {
 } sl_request;
 
 /* What it is after; places in its bytes. */
-typedef struct sl_asked {
+typedef struct sl_wanted {
     size_t path, path_bytes, query, query_bytes; /* query: what follows a '?' */
     bool head_only;                              /* the answer is to have no body */
-} sl_asked;
+} sl_wanted;
 
 /* What follows the head is not looked at. *asked: of SL_REQUEST_OK; head_only of all that has come
  * whole. */
-int sl_request_judge(const sl_request *request, sl_asked *asked);
+int sl_request_judge(const sl_request *request, sl_wanted *asked);
 
 #endif

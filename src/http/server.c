@@ -185,7 +185,7 @@ static const sl_http_route *find_route(const sl_http_server *s, const char *path
 }
 
 /* heard: path and query are cut out of it. */
-static void show(sl_http_guest *g, char *heard, const sl_asked *asked) {
+static void show(sl_http_guest *g, char *heard, const sl_wanted *asked) {
     const sl_http_route *route;
     sl_http_answer answer = {SL_REQUEST_OK, "text/plain; charset=utf-8", NULL, NULL, 0, NULL};
     heard[asked->path + asked->path_bytes] = '\0';
@@ -204,7 +204,7 @@ static void show(sl_http_guest *g, char *heard, const sl_asked *asked) {
 static void on_guest_speaks(struct bufferevent *line, void *context) {
     sl_http_guest *g = context;
     char heard[SL_REQUEST_BYTES_MAX + 1];
-    sl_asked asked;
+    sl_wanted asked;
     if (g->answered) {
         if (!ignore(line, &g->ignored_bytes))
             dismiss(g);

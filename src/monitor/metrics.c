@@ -93,7 +93,8 @@ static void write_training(const sheet *s) {
            (double)r->round.round);
     single(s, "starling_last_round_timestamp_seconds", "gauge", "When it ended the last one.",
            known(s->epoch_s + s->p.ended_s, trained));
-    single(s, "starling_loss", "gauge", "Loss of the last batch.", known(r->round.loss, trained));
+    single(s, "starling_loss", "gauge", "Loss of the last batch.",
+           known(r->round.loss, trained && s->of->has_loss));
     single(s, "starling_held_out_accuracy_ratio", "gauge",
            "Accuracy of its model on held-out data, when it was last evaluated.",
            r->evaluation.accuracy);

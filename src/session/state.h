@@ -107,7 +107,7 @@ typedef enum sl_wish {
 } sl_wish;
 
 /* What a wish is about: the caller fills it before the wish, the driver answers in it. */
-typedef struct sl_errand {
+typedef struct sl_call_asked {
     const float *given;    /* (d) of WISH_ROUND and WISH_AVERAGE; NULL: the peer leaves */
     bool lends;            /* WISH_ROUND: `given` itself is published */
     float *average;        /* (d) of WISH_AVERAGE, and of those that come while it leaves */
@@ -116,7 +116,7 @@ typedef struct sl_errand {
     uint64_t number_count; /* equal on all peers that add some */
     uint64_t givers;       /* out of WISH_SUM */
     bool is_void;          /* out of both: a loss has cut it */
-} sl_errand;
+} sl_call_asked;
 
 /* Work that the driver's thread may share while it waits for a wish. */
 typedef struct sl_chore {
@@ -146,7 +146,7 @@ typedef struct sl_session_shared {
     int fd;      /* of sl_signal_open: readable while handed or ended */
     bool handed; /* it is the caller's turn */
     sl_wish wish;
-    sl_errand asked;
+    sl_call_asked asked;
     sl_image image; /* of WISH_SAVE, in the caller's memory */
     sl_chore chore;
     sl_driving driving;

@@ -30,15 +30,15 @@ static bool stream(void *context, uint64_t *cursor, struct evbuffer *out) {
 static const sl_http_route routes[] = {{.path = "/status", .answer = show_page},
                                        {.path = "/events", .stream = stream}};
 
-static int judge(const uint8_t *data, size_t size, const char *host, sl_asked *asked) {
+static int judge(const uint8_t *data, size_t size, const char *host, sl_wanted *asked) {
     const sl_request r = {(const char *)data, size, host};
     return sl_request_judge(&r, asked);
 }
 
 /* What is judged does not depend on what follows, and any name of the host is no harder to say. */
-static int judge_in_pieces(const uint8_t *data, size_t size, sl_asked *asked) {
+static int judge_in_pieces(const uint8_t *data, size_t size, sl_wanted *asked) {
     const int code = judge(data, size, "node3", asked);
-    sl_asked ignored;
+    sl_wanted ignored;
     int before = SL_REQUEST_UNFINISHED;
     for (size_t i = 0; i < size && before == SL_REQUEST_UNFINISHED; i += 1 + size / PIECES)
         before = judge(data, i, "node3", &ignored);
@@ -81,7 +81,7 @@ static void turn_until(bool empty) {
 }
 
 /* An answer is whole, and the other end closed. */
-static void check_answer(int fd, int code, const uint8_t *data, const sl_asked *asked) {
+static void check_answer(int fd, int code, const uint8_t *data, const sl_wanted *asked) {
     char answer[ANSWER_BYTES_MAX], first[32];
     size_t bytes = 0;
     for (ssize_t got; (got = recv(fd, answer + bytes, sizeof answer - 1 - bytes, 0)) > 0;)
@@ -98,7 +98,7 @@ static void check_answer(int fd, int code, const uint8_t *data, const sl_asked *
     assert(told != SL_REQUEST_OK || asked->head_only || strcmp(body + 4, page) == 0);
 }
 
-static void ask(const uint8_t *data, size_t size, int code, const sl_asked *asked) {
+static void ask(const uint8_t *data, size_t size, int code, const sl_wanted *asked) {
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     const size_t step = size > 0 && data[size - 1] % 2 == 0 ? size : size / 3 + 1;
     if (server.base == NULL)
@@ -119,7 +119,7 @@ static void ask(const uint8_t *data, size_t size, int code, const sl_asked *aske
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    sl_asked asked;
+    sl_wanted asked;
     if (size > SL_REQUEST_BYTES_MAX)
         return 0;
     const int code = judge_in_pieces(data, size, &asked);

@@ -51,6 +51,7 @@ def test_a_session_serves_until_it_leaves(scene):
         "over: [Errno 111]",
     ):
         check(words in out, f"{words}: {out}")
+    check("starling_loss" not in out, out)  # it is the caller's
 
 
 if __name__ == "__main__":

@@ -242,7 +242,7 @@ static int monitor(sl_error *error) {
         abort();
     free_roster(port, sizeof port, 1);
     atomic_store(&left, after);
-    const sl_monitor_subject of = {agent, experiment, 7, 1, 3};
+    const sl_monitor_subject of = {agent, experiment, 7, 1, 3, true};
     const sl_monitor_place place = {.at = port, .key = "monitor.listen"};
     int result = sl_monitor_open(&in_folder, &of, path, error);
     THEN(result, sl_monitor_listen(&at_port, &of, &place, error));

@@ -20,7 +20,7 @@ bool __wrap_sl_agent_edge_read(sl_agent *agent, uint32_t index, sl_agent_edge *o
 
 static const char *write_all(void) {
     static sl_experiment experiment = {.name = "a \"b\"\\\n"};
-    const sl_monitor_subject of = {NULL, &experiment, 7, 3, 8};
+    const sl_monitor_subject of = {NULL, &experiment, 7, 3, 8, true};
     static char *text;
     free(text);
     text = sl_metrics_write(&of, 0.75);

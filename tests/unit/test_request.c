@@ -2,7 +2,7 @@
 #include "harness.h"
 #include "http/request.h"
 
-static sl_asked asked;
+static sl_wanted asked;
 
 static int judge(const char *text, const char *host) {
     const sl_request r = {text, strlen(text), host};

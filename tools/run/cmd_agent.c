@@ -343,7 +343,8 @@ static sl_monitor_subject subject_of(const peer *p) {
                                 .experiment = p->trial.experiment,
                                 .run_id = p->told.run_id,
                                 .rank = p->rank,
-                                .nodes = p->trial.nodes};
+                                .nodes = p->trial.nodes,
+                                .has_loss = true};
 }
 
 static void open_monitor(peer *p) {
