@@ -22,7 +22,7 @@ static json_t *notes_json(const sl_board_state *s) {
 
 json_t *sl_board_run_json(const sl_board_state *s) {
     const sl_experiment *e = s->experiment;
-    const bool repeats = !sl_topology_is_endless(e->topology);
+    const sl_topology *t = s->topology != NULL ? s->topology : e->topology;
     const uint32_t now = s->member_count > 0 ? s->member_count : sl_topology_nodes(e->topology);
     json_t *run = json_object();
     sl_json_set(&run, "name", json_string(e->name));
@@ -36,7 +36,8 @@ json_t *sl_board_run_json(const sl_board_state *s) {
     sl_json_set(&run, "outcome", json_string(s->run.outcome));
     sl_json_set(&run, "why", text_or_null(sl_run_fact(&s->run, "why")));
     sl_json_set(&run, "rank", s->run.rank >= 0 ? json_integer(s->run.rank) : json_null());
-    sl_json_set(&run, "period", json_integer(repeats ? sl_topology_period(e->topology) : 0));
+    sl_json_set(&run, "period",
+                json_integer(sl_topology_is_endless(t) ? 0 : sl_topology_period(t)));
     sl_json_set(&run, "rho", sl_number_json(s->rho));
     sl_json_set(&run, "notes", notes_json(s));
     return run;

@@ -118,15 +118,31 @@ static const char *ending(sl_log_outcome outcome) {
     return "left";
 }
 
-static void begin(sl_board_state *s, const sl_log_entry *e, double epoch_s) {
-    sl_board_node *n = &s->nodes[e->rank];
-    if (isnan(n->epoch_s))
-        begin_clock(s, e->rank, epoch_s);
-    if (e->kind == SL_LOG_RESUME) {
-        resume_clock(n, epoch_s, e->round);
-        n->down_count = 0; /* the clock stood while it was away */
+/* The run's clock stood while it was away: what was before is on another one. */
+static void resume(sl_board_state *s, uint32_t rank, double epoch_s, uint64_t round) {
+    resume_clock(&s->nodes[rank], epoch_s, round);
+    s->nodes[rank].down_count = 0;
+    for (uint32_t i = 0; i < s->node_count; i++) {
+        sl_board_node *other = &s->nodes[i];
+        if (!other->lost)
+            continue;
+        other->epoch_s = s->nodes[rank].epoch_s;
+        other->is_clock_guessed = false;
+        other->down_count = open_down(other) != NULL;
+        if (other->down_count > 0)
+            other->downs[0] = (sl_down){epoch_s, NAN};
     }
-    come_up(n, epoch_s);
+}
+
+/* Of one that was lost, the next view says when it is back. */
+static void begin(sl_board_state *s, uint32_t rank, const sl_log_entry *e, double epoch_s) {
+    sl_board_node *n = &s->nodes[rank];
+    if (isnan(n->epoch_s))
+        begin_clock(s, rank, epoch_s);
+    if (e->kind == SL_LOG_RESUME)
+        resume(s, rank, epoch_s, e->round);
+    if (!n->lost)
+        come_up(n, epoch_s);
     n->begun = true;
     n->ended = NULL;
 }
@@ -271,16 +287,25 @@ static bool tell(sl_board_state *s, const sl_log_entry *e, double epoch_s) {
 
 /* ---- in the order of time ---- */
 
+/* Of one node, or of all of a simulation. */
+static bool take_course(sl_board_state *s, const sl_log_entry *e, double epoch_s) {
+    const bool is_all = e->rank == SL_LOG_ALL;
+    bool room = true;
+    for (uint32_t i = is_all ? 0 : e->rank; i < s->node_count && (is_all || i == e->rank); i++)
+        if (e->kind != SL_LOG_END)
+            begin(s, i, e, epoch_s);
+        else if (!is_all || !s->nodes[i].lost)
+            room = room && end(&s->nodes[i], e, epoch_s);
+    return room;
+}
+
 static int take_one(sl_board_state *s, const sl_log_entry *e, double epoch_s, sl_error *error) {
-    sl_board_node *n = e->rank < s->node_count ? &s->nodes[e->rank] : NULL;
     bool room = tell(s, e, epoch_s);
     int result = 0;
     if (e->kind == SL_LOG_START && e->rounds > 0)
         s->rounds = e->rounds;
-    if ((e->kind == SL_LOG_START || e->kind == SL_LOG_RESUME) && n != NULL)
-        begin(s, e, epoch_s);
-    else if (e->kind == SL_LOG_END && n != NULL)
-        room = room && end(n, e, epoch_s);
+    if (e->kind == SL_LOG_START || e->kind == SL_LOG_RESUME || e->kind == SL_LOG_END)
+        room = room && take_course(s, e, epoch_s);
     else if (e->kind == SL_LOG_LOST)
         room = room && lose(s, e, epoch_s);
     else if (e->kind == SL_LOG_UP || e->kind == SL_LOG_EDGE)

@@ -245,7 +245,7 @@ def nobody_is_there(scene):
 
 
 def where_it_listens_is_checked(scene):
-    """monitor.listen: each agent of a run at its own port, or the run's page; on loopback only
+    """monitor.listen: each agent of a run at its own port, or the run's page alone; on loopback
     unless it is public."""
     keys = {"rounds": 3, "record": {"every": 1}, "topology": {"nodes": 2, "family": "ring"}}
     first = 10 * ((free_range() + 9) // 10)

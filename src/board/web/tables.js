@@ -13,8 +13,10 @@
     ["reconnects", (l) => l.reconnects, (l) => whole(l.reconnects)],
     ["protection", (l) => l.protection, (l) => l.protection || "–", "left"],
   ];
+  const OFTEN_MS = 900; // as fast as one can read
   const scroller = byId("links-table").parentElement, IN_VIEW = 24;
   let sorted = 0, falling = false, cells = [], body = null, filled = [], top = 0, drawn = 0;
+  let drawnAs = "", drawnAt = 0, later = 0;
 
   function sortBy(column) {
     falling = sorted === column ? !falling : column > 0;
@@ -72,6 +74,14 @@
   panels.push({
     parts: ["links", "edges"],
     draw() {
+      const asked = [chosen, sorted, falling].join();
+      clearTimeout(later);
+      if (asked === drawnAs && performance.now() - drawnAt < OFTEN_MS) {
+        later = setTimeout(() => draw(["links"]), OFTEN_MS);
+        return;
+      }
+      drawnAs = asked;
+      drawnAt = performance.now();
       const rows = order();
       [...headRow.children].forEach((head, i) => head.setAttribute("aria-sort",
         i !== sorted ? "none" : falling ? "descending" : "ascending"));
