@@ -400,6 +400,8 @@ static int train(peer *p, sl_error *error) {
     p->reporter.trace = p->trace;
     if (result == 0)
         result = sl_agent_run(p->agent, p->roster, error);
+    if (result != SL_ETRAINS) /* its loop, which says that it lives, is over */
+        service_close(p->supervisor);
     if (result != 0 && p->error.code != 0)
         *error = p->error;
     if (result == SL_ELEFT && sl_agent_lacked_quorum(p->agent))

@@ -32,7 +32,7 @@ void service_open(service *out, bool wanted);
 void service_ready(service *service, double patience_s);
 /* The loop goes round: called several times a second, tells as often as is needed. */
 void service_alive(service *service, sl_agent *agent, uint64_t rounds);
-/* It ends. */
+/* It ends; the first call counts. */
 void service_close(service *service);
 
 #endif
