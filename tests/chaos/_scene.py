@@ -5,6 +5,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -281,7 +282,8 @@ class Running:
     @property
     def errors(self):
         """The lines of those that are no warnings."""
-        return [line for line in self.err.splitlines() if ": warning: " not in line]
+        warns = re.compile(r"starling: warning: |\d\d:\d\d:\d\d warning( rank \d+)?: ")
+        return [line for line in self.err.splitlines() if not warns.match(line)]
 
     def wait(self, timeout):
         try:
