@@ -65,7 +65,7 @@ def a_wait_is_a_warning_once(scene):
     hands = Hands(scene, rounds=2000000)
     hands.agents[2].process.send_signal(signal.SIGSTOP)
     hands.agents[1].wait_for("waiting: edge 2->1", 30)
-    said = [line for line in hands.agents[1].all_err.splitlines() if "waiting: edge" in line]
+    said = [line for line in hands.agents[1].err.splitlines() if "waiting: edge" in line]
     check(len(said) == 1 and "is its host reachable?" in said[0], f"{said}")
     check("s left (transport.round_timeout_s)" in said[0], f"how long still: {said}")
     hands.end()

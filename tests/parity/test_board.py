@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Event files (record.tensorboard): protocol buffers' own library, and TensorBoard's reader where it
-is installed, find the numbers of the lines of JSON in them, and after --resume no step twice."""
+"""Event files (record.tensorboard): protocol buffers' own library, and TensorBoard's reader where
+there is one, find the numbers of the lines of JSON in them, and after --resume no step twice."""
 import glob
 import json
 import os

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cli/log.h"
+#include "cli/patience.h"
 
 void complain(const char *format, ...) {
     va_list arguments;
@@ -13,6 +14,7 @@ void complain(const char *format, ...) {
     char *text = shown_format(format, arguments);
     va_end(arguments);
     fflush(stdout);
+    patience_hide();
     if (text == NULL) /* out of memory */
         return;
     if (log_is_json())
@@ -27,6 +29,7 @@ void tell_line(const char *format, ...) {
     va_start(arguments, format);
     char *text = shown_format(format, arguments);
     va_end(arguments);
+    patience_hide();
     if (text != NULL && log_is_json())
         log_plain(text, false);
     else if (text != NULL)

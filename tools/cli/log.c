@@ -35,6 +35,10 @@ bool log_is_json(void) {
     return now.json;
 }
 
+void log_use_json(bool json) {
+    now.json = json;
+}
+
 void log_of(const char *run, int64_t rank) {
     sl_text_show(now.run, sizeof now.run, run, strlen(run)); /* JSON is UTF-8 */
     now.rank = rank;
@@ -154,34 +158,6 @@ void log_plain(const char *text, bool fails) {
         about = (log_about){LOG_ERROR, LOG_FAILS, MYSELF, NOBODY, 0};
     put_line(about, text + (warns ? WARNING_LENGTH : 0));
 }
-
-/* ---- the option ---- */
-
-static const char *format_name(size_t index) {
-    static const char *const names[] = {"text", "json", NULL};
-    return names[index];
-}
-
-static int take_format(void *request, const command_option *row, const char *text) {
-    (void)request;
-    (void)row;
-    now.json = strcmp(text, "json") == 0;
-    if (now.json || strcmp(text, "text") == 0)
-        return TOOL_OK;
-    complain("--log %s: is not allowed; it must be text or json", text);
-    return TOOL_USAGE;
-}
-
-const command_option option_log = {
-    "log",
-    .argument = "FORMAT",
-    .otherwise = "text",
-    .help = "lines for people (text), or an object a line with time, level, event, run, rank, "
-            "round, peer and message, in place of tables too (json)",
-    .take = take_format,
-    .offer = OFFER_WORDS,
-    .words = format_name,
-};
 
 char *log_events_help(void) {
     char *text = NULL;

@@ -47,6 +47,7 @@ void log_notice(int64_t rank, const char *text);
 void log_entry(const sl_log_entry *entry);
 
 bool log_is_json(void);
+void log_use_json(bool json);
 /* Of what the lines are from now on: a run folder, and the process's rank or NOBODY. */
 void log_of(const char *run, int64_t rank);
 /* The levels and events of what has no other: as complain and tell_line have it. */
