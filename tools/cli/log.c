@@ -1,6 +1,7 @@
 /* log.c - see log.h. */
 #include "cli/log.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdarg.h>
@@ -63,6 +64,8 @@ static void put(FILE *out, const char *line) {
     fflush(stdout);
     for (size_t left = strlen(line); left > 0;) {
         const ssize_t written = write(fileno(out), line, left);
+        if (written < 0 && errno == EINTR)
+            continue;
         if (written <= 0)
             return;
         line += written;
