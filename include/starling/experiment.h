@@ -43,6 +43,7 @@ typedef struct sl_record_config {
     size_t parameters_at_count;
     sl_kept_models models;
     bool trace;       /* of a simulation: what each node did when (starling/trace.h) */
+    bool tensorboard; /* the run folder has event files, too */
     bool safetensors; /* models of the run folder also have names and shapes of tensors */
 } sl_record_config;
 

@@ -12,6 +12,7 @@
 #include "check/scenario.h"
 #include "check/times_page.h"
 #include "cli/names.h"
+#include "cli/patience.h"
 #include "cli/stable_steps.h"
 
 enum { NAME_BYTES = 128 };
@@ -456,7 +457,7 @@ static void say_what_to_watch(page *p, const trial *t, const sl_topology_report 
 
 int page_say_experiment(page *p, const trial *t, sl_error *error) {
     sl_topology_report report;
-    int result = sl_topology_analyse(t->experiment->topology, &report, error);
+    int result = sl_topology_analyse(t->experiment->topology, &report, patience_watch(), error);
     if (result != 0)
         return result;
     say_what_runs(p, t, &report);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/file_kind.h"
+#include "cli/log.h"
 #include "cli/text_table.h"
 
 double now_seconds(void) {
@@ -151,11 +152,18 @@ void warn_of_keys(const sl_experiment *e) {
     }
 }
 
+void tell_wrapped(const char *text, bool wide) {
+    if (log_is_json())
+        tell_line("%s", text);
+    else
+        print_wrapped("", text, output_width(wide));
+}
+
 void say_weights(const sl_experiment *e) {
     char text[SL_PLAN_TEXT_MAX];
     sl_experiment_say_weights(e, text, sizeof text);
     if (text[0] != '\0')
-        print_wrapped("", text, output_width(false));
+        tell_wrapped(text, false);
 }
 
 int trial_prepare(trial *t, bool quiet, sl_error *error) {

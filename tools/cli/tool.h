@@ -107,6 +107,8 @@ int trial_check_memory(const trial *t, const char *where, bool agents, sl_error 
 int trial_check_agents(const trial *t, const options *o, const char *where, sl_error *error);
 /* A warning of each key that was given and has no effect, to standard error. */
 void warn_of_keys(const sl_experiment *experiment);
+/* A line as tell_line's, broken between words where people read it. */
+void tell_wrapped(const char *text, bool wide);
 /* Why its weights are lazy, to standard output, where nobody has named them. */
 void say_weights(const sl_experiment *experiment);
 /* warn_of_keys, and sl_experiment_warnings, to standard error. */

@@ -1,6 +1,7 @@
 /* agent_options.c - the options of `starling agent`. */
 #include "run/agent_options.h"
 
+#include "cli/log.h"
 #include "run/resume.h"
 
 static int take_rank(void *request, const command_option *row, const char *text) {
@@ -79,5 +80,5 @@ static const command_option
 const command_option *const agent_options[] = {
     &option_rank,      &option_roster, &option_master,       &option_listen, &option_port,
     &option_run_id,    &option_join,   &option_set,          &option_wide,   &option_own_out,
-    &option_report_fd, &option_resume, &option_resume_round, NULL,
+    &option_report_fd, &option_resume, &option_resume_round, &option_log,    NULL,
 };

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/log.h"
 #include "run/agent_options.h"
 #include "run/beginning.h"
 #include "run/child.h"
@@ -86,11 +87,7 @@ static void on_notice(void *context, const char *text) {
     peer *p = context;
     pthread_mutex_lock(&p->viewing);
     live_view_clear(&p->view);
-    if (is_warning(text))
-        complain("%s%s", p->view.name, text);
-    else
-        tell_line("%s%s", p->view.name, text);
-    fflush(stdout);
+    log_notice(p->launch != NULL || p->o->has_rank ? (int64_t)p->rank : NOBODY, text);
     pthread_mutex_unlock(&p->viewing);
 }
 
@@ -123,6 +120,7 @@ static void on_log(void *context, const sl_log_entry *entry) {
     if (begins_again(p) && p->folder == NULL && open_files(p, &p->error) != 0)
         sl_agent_stop(p->agent);
     sl_event_log_write(p->log, entry);
+    log_entry(entry);
 }
 
 static void on_act(void *context, const sl_act *act) {
@@ -292,6 +290,7 @@ static void choose_path(peer *p) {
     char suffix[32];
     snprintf(suffix, sizeof suffix, "-rank%u", p->rank);
     choose_folder(p->o, p->trial.experiment, suffix, p->path);
+    log_of(p->path, p->rank);
 }
 
 /* The same command begins, and goes on: where the folder holds a run of this rank that has not come
@@ -340,7 +339,7 @@ static int open_folder(peer *p, sl_error *error) {
     tell_line("%llu rounds; listening on port %u; run folder %s",
               (unsigned long long)p->trial.task.rounds, sl_agent_port(p->agent), p->path);
     if (p->trial.nodes == 1 && p->trial.experiment->membership.joiners == 0)
-        printf("warning: this run has one node, which trains alone and exchanges nothing\n");
+        tell_line("warning: this run has one node, which trains alone and exchanges nothing");
     fflush(stdout);
     return 0;
 }
@@ -583,6 +582,7 @@ const command agent_command = {
             "rounds are done, but members of the first roster were lost that did not come back "
             "and had not left on request.",
     .options = agent_options,
+    .sections = {{"events of --log json", log_events_help}},
     REQUEST_OPTIONS,
     .run = run,
 };
