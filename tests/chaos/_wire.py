@@ -21,10 +21,6 @@ class Pair:
     def other(self, end):
         return self.ends[end is self.ends[0]]
 
-    def is_answer(self, end):
-        """Does what comes from this end come from the agent that was dialed?"""
-        return end is self.ends[1]
-
     def close(self, reset=False):
         for end in self.ends:
             if reset:
