@@ -6,10 +6,10 @@ import os
 import sys
 import time
 
+from _cutter import QUICK
 from _keyed import SEALED, make_keys, make_nodes, with_key, with_pair
 from _ports import free_ports
 from _scene import Failure, Scene, check
-from cuts import QUICK
 
 COUNT = 4
 WAYS = ("key", "certificates")

@@ -9,10 +9,10 @@ import signal
 import threading
 import time
 
+from _cutter import QUICK, start_cutter, wait_for_all
 from _keyed import make_keys
 from _ports import free_ports
 from _scene import check, run_tests
-from cuts import QUICK, start_cutter, wait_for_all
 from losses import Hands, wait_for_views
 
 HOUR_S, CUTS = 3600, 6
