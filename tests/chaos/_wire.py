@@ -101,10 +101,11 @@ class Wire(threading.Thread):
         pair.close(reset)
 
     def pass_last(self, pair, end, last):
-        """Before a cut."""
+        """Before a cut; nothing goes on twice."""
         to = pair.other(end)
+        data, pair.waiting[to] = pair.waiting[to] + last, b""
         try:
-            to.send(pair.waiting[to] + last)
+            to.send(data)
         except OSError:
             pass
 
