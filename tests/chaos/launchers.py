@@ -3,17 +3,20 @@
 
 Open MPI, Slurm and torchrun are used where they are; torchrun is made up by its variables too."""
 
+import contextlib
 import json
 import os
 import pty
 import shutil
 import socket
 import subprocess
+import time
 
 import _torchrun
 from _walls import Net, why_no_net
 from _scene import check, run_tests
 from _ports import free_ports
+from strangers import wait_listening
 
 SHORT = {
     "rounds": 20,
@@ -124,6 +127,25 @@ def lists_of_hosts(scene):
     hosts = scene.write("hosts", "127.0.0.1 slots=4\n")
     peers = ("--roster", hosts, "--port", str(free_range()))
     wait_all([start(scene, path, {}, "--rank", str(rank), *peers) for rank in range(4)])
+    scene.check_models(["out"] * 4, experiment=path)
+
+
+def strangers_have_no_say(scene):
+    """At the rendezvous, which is at the first free port; how many may come, test_listener has."""
+    first, path = free_range(), scene.experiment(**SHORT)
+    with socket.create_server(("127.0.0.1", first)):
+        agents = [start(scene, path, torchrun(rank, first)) for rank in (0, 2, 1)]
+        wait_listening(first + 1)
+        guests = []
+        for words in (b"", b"GET / HTTP/1.0\r\n\r\n", b"STLGmeet" + b"\xff" * 200, b"STLGmeet"):
+            guests.append(socket.create_connection(("127.0.0.1", first + 1)))
+            guests[-1].sendall(words)
+        time.sleep(0.5)
+        agents.append(start(scene, path, torchrun(3, first)))
+        wait_all(agents)
+    for guest in guests:
+        with guest, contextlib.suppress(ConnectionResetError):
+            check(guest.recv(100) == b"", "a stranger was answered")
     scene.check_models(["out"] * 4, experiment=path)
 
 
