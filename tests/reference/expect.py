@@ -2,7 +2,7 @@
 implementation of them can be put through.
 
 Each check takes a simulator, a function (graph, algorithm, optimizer, problem, rounds, recorded) ->
-models, a dict round -> (n, d); and it yields (what is expected, whether it holds, the numbers seen).
+models, a dict round -> (n, d); it yields (what is expected, whether it holds, the numbers seen).
 tests/parity/test_expectations.py puts the program through them, whose numbers are the float64
 reference's (test_algorithms.py).
 """
