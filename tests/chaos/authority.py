@@ -2,7 +2,6 @@
 """Agents with a CA: rosters name nobody's certificate, and its list shuts out whom it revokes."""
 import os
 import shutil
-import signal
 
 from _ca import Authority
 from _keyed import start_as, with_pair
