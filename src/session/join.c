@@ -37,8 +37,8 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
     if (result == 0 && (s->shared.fd = sl_signal_open()) < 0)
         result = sl_fail(error, SL_ENOMEM, "join: no descriptor left");
     if (result == 0)
-        result = sl_session_open_memory(s, error);
-    return result != 0 ? result : sl_peer_open(s, o, error);
+        result = sl_peer_open(s, o, error);
+    return result != 0 ? result : sl_session_open_memory(s, error);
 }
 
 /* What there is to watch, now that the dimension is known: once in a simulation. What is wrong is

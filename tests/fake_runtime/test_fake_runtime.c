@@ -1,5 +1,6 @@
 /* test_fake_runtime.c - the real cuda.cu over fake.h: order, notices, failures, and that what
  * fake.h forbids ends the program. */
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -20,7 +21,11 @@ static char text[DEVICE_TEXT_MAX];
 static void open_device(void) {
     ck_assert_int_eq(device_count(text), 2);
     ck_assert_msg(device_open(0, text), "%s", text);
-    device_place_products(device_allocate(device_product_bytes()));
+}
+
+static void open_products(void) {
+    void *space = device_allocate(device_product_bytes());
+    ck_assert_msg(device_open_products(space, text), "%s", text);
 }
 
 static float *host_vector(float first) {
@@ -40,6 +45,17 @@ static void expect_all(const float *v, float value) {
         ck_assert_float_eq(v[i], value);
 }
 
+static void multiply(float *v) {
+    device_multiply(&(device_product){.a = {.at = v, .line = 1},
+                                      .b = {.at = v, .line = 1},
+                                      .c = v,
+                                      .c_line = 1,
+                                      .m = 1,
+                                      .n = 1,
+                                      .k = 1,
+                                      .count = 1,
+                                      .scale = 1});
+}
 /* ---- devices ---- */
 
 static const struct {
@@ -79,14 +95,40 @@ static const struct {
                 {FAKE_PRIORITIES, "asking for priorities"},
                 {FAKE_ATTRIBUTE, "asking for the size of its cache"},
                 {FAKE_STREAM_CREATE, "creating a stream"},
-                {FAKE_EVENT_CREATE, "creating an event"},
-                {FAKE_CREATE_PRODUCTS, "opening cuBLAS"}};
+                {FAKE_EVENT_CREATE, "creating an event"}};
 
 START_LOOP_TEST(a_device_that_does_not_open_says_why, sizeof openings / sizeof *openings) {
     fake_fail(openings[_i].call, cudaErrorMemoryAllocation);
     ck_assert(!device_open(0, text));
     ck_assert_msg(strstr(text, "cuda:0: ") == text && strstr(text, openings[_i].said) != NULL, "%s",
                   text);
+}
+
+static const struct {
+    const char *variable, *value, *said;
+} without_products[] = {
+    {"STARLING_CUBLAS", "/nowhere/libcublas.so",
+     "matrix products need cuBLAS: /nowhere/libcublas.s"},
+    {"NVIDIA_TF32_OVERRIDE", "1", "NVIDIA_TF32_OVERRIDE=1 in the environment"},
+    {"CUBLAS_EMULATE_SINGLE_PRECISION", "1", "CUBLAS_EMULATE_SINGLE_PRECISION=1 in the env"}};
+
+/* cuBLAS may be missing: all but products goes without. */
+START_LOOP_TEST(products_that_do_not_open_say_why,
+                sizeof without_products / sizeof *without_products) {
+    setenv(without_products[_i].variable, without_products[_i].value, 1);
+    open_device();
+    ck_assert(!device_open_products(device_allocate(device_product_bytes()), text));
+    ck_assert_msg(strstr(text, without_products[_i].said) == text, "%s", text);
+    ck_assert_int_eq(device_fence(text), 0);
+}
+
+START_TEST(a_cublas_that_does_not_open_says_why) {
+    open_device();
+    fake_fail(FAKE_CREATE_PRODUCTS, cudaErrorMemoryAllocation);
+    ck_assert(!device_open_products(device_allocate(device_product_bytes()), text));
+    ck_assert_str_eq(text, "opening cuBLAS failed: the resource allocation failed");
+    setenv("NVIDIA_TF32_OVERRIDE", "0", 1); /* which forbids it */
+    open_products();
 }
 
 /* ---- order ---- */
@@ -113,7 +155,7 @@ START_TEST(memory_is_zeroed_and_copied) {
     ck_assert_uint_gt(device_free_bytes(), left);
     device_release(w);
     device_release_host(host);
-    ck_assert_int_eq(fake_count(FAKE_BLOCKS), 1); /* products' */
+    ck_assert_int_eq(fake_count(FAKE_BLOCKS), 0);
     free(back);
     free(plain);
 }
@@ -239,7 +281,61 @@ START_TEST(what_cannot_be_noted_is_no_failure) {
     ck_assert_int_eq(device_fence(text), 0);
 }
 
+/* Of what a gradient does, in a capture: the agent goes on without. */
+START_LOOP_TEST(what_fails_while_it_is_noted_is_no_failure, 2) {
+    open_device();
+    open_products();
+    float *a = device_allocate(BYTES), found[N];
+    ck_assert(device_graph_begin());
+    fake_fail(_i == 0 ? FAKE_LAUNCH : FAKE_PRODUCT, cudaErrorStreamCaptureInvalidated);
+    _i == 0 ? fill(a, 1) : multiply(a);
+    ck_assert_ptr_null(device_graph_end());
+    ck_assert_msg(device_fence(text) == 0, "%s", text);
+    fill(a, 2);
+    device_copy_out(found, a, BYTES);
+    expect_all(found, 2);
+    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 0);
+}
+
 /* ---- streams and memory of others ---- */
+
+/* A loop asks for events, and a worker allocates. */
+static void *work_meanwhile(void *v) {
+    sl_vec_event *e = device_event_open();
+    device_event_record(e);
+    device_event_passed(e, 0);
+    device_release(device_allocate(BYTES));
+    fill(v, 4);
+    device_event_close(e);
+    return (void *)(intptr_t)device_fence(text);
+}
+
+/* As torch.cuda.graph does. */
+START_TEST(others_may_capture_meanwhile) {
+    open_device();
+    float *v = device_allocate(BYTES), *theirs = device_allocate(BYTES);
+    device_fence(text);
+    enum cudaStreamCaptureMode mode = cudaStreamCaptureModeGlobal;
+    cudaStream_t stream;
+    cudaGraph_t graph;
+    pthread_t thread;
+    void *failed;
+    cudaThreadExchangeStreamCaptureMode(&mode); /* as a thread of others has it */
+    cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    ck_assert(!device_guest_is_captured(stream));
+    ck_assert_int_eq(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+    ck_assert(device_guest_is_captured(stream));
+    ck_assert(!device_guest_is_captured(NULL));
+    pthread_create(&thread, NULL, work_meanwhile, v);
+    pthread_join(thread, &failed);
+    ck_assert_msg(failed == NULL, "%s", text);
+    cudaMemsetAsync(theirs, 0, BYTES, stream);
+    ck_assert_int_eq(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    mode = cudaStreamCaptureModeThreadLocal;
+    cudaThreadExchangeStreamCaptureMode(&mode);
+    ck_assert_int_eq(mode, cudaStreamCaptureModeGlobal); /* our calls have left it as it was */
+    cudaGraphDestroy(graph);
+}
 
 static void *visit(void *x) {
     static float found[N];
@@ -297,6 +393,37 @@ START_TEST(a_notice_comes_once) {
     ck_assert(device_event_passed(e, fd));
     device_event_close(e);
     close(fd);
+}
+
+static void CUDART_CB block(void *fd) {
+    uint64_t told;
+    ck_assert_int_eq(read((int)(intptr_t)fd, &told, sizeof told), sizeof told);
+}
+
+/* Of another session in the process, whose caller is slow. */
+START_TEST(a_notice_waits_for_no_other_loops_events) {
+    open_device();
+    int fds[2], held[2];
+    cudaStream_t streams[2];
+    sl_vec_event *events[2];
+    uint64_t rung;
+    for (int i = 0; i < 2; i++) {
+        fds[i] = eventfd(0, 0);
+        held[i] = eventfd(0, 0);
+        cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking);
+        events[i] = device_event_open();
+        cudaLaunchHostFunc(streams[i], block, (void *)(intptr_t)held[i]);
+        device_guest_record(events[i], streams[i]);
+        ck_assert(!device_event_passed(events[i], fds[i]));
+    }
+    eventfd_write(held[1], 1);
+    struct pollfd second = {.fd = fds[1], .events = POLLIN};
+    ck_assert_int_eq(poll(&second, 1, 20000), 1); /* else in 20 s */
+    ck_assert_int_eq(read(fds[1], &rung, sizeof rung), sizeof rung);
+    ck_assert(!device_event_passed(events[0], fds[0]));
+    eventfd_write(held[0], 1);
+    for (int i = 0; i < 2; i++)
+        device_event_close(events[i]);
 }
 
 static void *release_callbacks(void *unused) {
@@ -389,17 +516,6 @@ static void count_digits_of(float *v) {
 static void list_word_of(float *v) {
     launch_list_word(&(list_word_args){.words = (uint64_t *)v}, 1);
 }
-static void multiply(float *v) {
-    device_multiply(&(device_product){.a = {.at = v, .line = 1},
-                                      .b = {.at = v, .line = 1},
-                                      .c = v,
-                                      .c_line = 1,
-                                      .m = 1,
-                                      .n = 1,
-                                      .k = 1,
-                                      .count = 1,
-                                      .scale = 1});
-}
 static void ask_for_a_notice(float *v) {
     sl_vec_event *e = device_event_open();
     fake_hold_kernels(true);
@@ -425,6 +541,7 @@ static const struct {
 
 START_LOOP_TEST(the_first_failure_is_kept, sizeof operations / sizeof *operations) {
     open_device();
+    open_products();
     float *v = device_allocate(BYTES);
     fake_fail(operations[_i].call, cudaErrorInvalidValue);
     operations[_i].act(v);

@@ -30,7 +30,7 @@ class Guest(ctypes.Structure):
     """sl_guest_ops"""
 
     _fields_ = [
-        *((name, _pointer) for name in ("owns", "record", "follow")),
+        *((name, _pointer) for name in ("owns", "is_captured", "record", "follow")),
         ("enter", ctypes.CFUNCTYPE(None, _pointer)),
         ("leave", ctypes.CFUNCTYPE(None)),
     ]
