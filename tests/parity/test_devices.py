@@ -303,7 +303,7 @@ def settings_of_refusals(starling):
         "emulated": (emulated, {}),
         "absent": (absent, {}),
         "other": ({"STARLING_PLUGIN": plugin(starling, "other")}, {}),
-        "small": (emulated, {"otherwise": {"device_memory_gb": 0.00001}}),
+        "small": (emulated, {"otherwise": {"device_memory_gb": 0.00006}}),
         "tcp, on": (as_gpu, on),
         "tcp, auto": (as_gpu, auto),
         "offered, auto": (emulated, auto),

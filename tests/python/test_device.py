@@ -186,6 +186,13 @@ def alone(x, **keys):
     starling.join({"topology": {"nodes": 1, "family": "complete"}, **keys}, x, rank=0)
 
 
+def test_a_gpu_is_where_x_is(scene):
+    x = Array(X0[0])
+    alone(x, device="cuda")
+    x.device = type("Device", (), {"id": 3})  # as CuPy's arrays say it
+    refused(lambda: alone(x, device="cuda"), "cuda:3", "the only GPU here is cuda:0")
+
+
 def test_what_is_elsewhere_is_refused(scene):
     words = ("x is on cuda", "must be on cpu", '"device": "cuda:0"')
     refused(lambda: alone(Array(X0[0])), *words)

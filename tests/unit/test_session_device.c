@@ -298,6 +298,19 @@ START_TEST(a_session_on_the_cpu_has_no_stream) {
     sl_session_abort(&s, NULL);
 }
 
+/* fake_runtime has two. */
+START_TEST(agents_of_a_host_take_its_gpus_in_turn) {
+    char reason[SL_DEVICE_TEXT_MAX], found[SL_DEVICE_NAME_MAX], expected[SL_DEVICE_NAME_MAX];
+    const size_t count = sl_devices_list(NULL, 0, reason);
+    for (uint32_t place = 0; place < 5; place++) {
+        sl_device_place(found, "cuda", place);
+        snprintf(expected, sizeof expected, "cuda:%u", (unsigned)(place % count));
+        ck_assert_str_eq(found, expected);
+        sl_device_place(found, "cuda:7", place);
+        ck_assert_str_eq(found, "cuda:7");
+    }
+}
+
 /* ---- a device that fails ---- */
 
 static bool is_alone(void) {
