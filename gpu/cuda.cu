@@ -1,5 +1,5 @@
 /* cuda.cu - an NVIDIA GPU: memory, streams, the kernels of kernels.h and layer_kernels.h. Matrix
- * products are in cublas.c.
+ * products are in cublas.c, and what there is in cuda_devices.c.
  *
  * A thread's lane is three streams: operations, copies in, copies out. The notices of a loop have
  * streams of their own, one for each of the three kinds, since events of one kind pass in the order
@@ -7,6 +7,8 @@
  * no other session's loop. Waiting is for events that sleep and do not spin; the device's own
  * flags, which are all of the process's, stay as they are. The CUDA runtime is linked statically:
  * only the driver must be installed. */
+#include <cuda_runtime.h>
+
 #include <mutex>
 #include <pthread.h>
 #include <stdio.h>
@@ -15,8 +17,6 @@
 
 #include "gpu/cuda.h"
 #include "gpu/launches.h"
-
-enum { CAPABILITY_MAJOR_MIN = 8 };
 
 namespace {
 
@@ -181,55 +181,7 @@ cudaStream_t cuda_work(void) {
     return stream_of(WORK);
 }
 
-/* ---- devices ---- */
-
-/* Why there is no GPU; a list of those that this process may see may name none that is there: an
- * index, the UUID of a GPU or of a part of one (MIG). */
-static void explain_none(cudaError_t result, char text[DEVICE_TEXT_MAX]) {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    const bool none = result == cudaSuccess || result == cudaErrorNoDevice;
-    if (result == cudaErrorInsufficientDriver)
-        snprintf(text, DEVICE_TEXT_MAX, "no NVIDIA driver, or one that is older than CUDA %d.%d",
-                 CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    else if (none && visible != NULL)
-        snprintf(
-            text, DEVICE_TEXT_MAX,
-            "no NVIDIA GPU that CUDA_VISIBLE_DEVICES=\"%.100s\" names; \"nvidia-smi -L\" lists "
-            "indices and UUIDs, those of MIG parts too",
-            visible);
-    else
-        snprintf(text, DEVICE_TEXT_MAX, "%s", none ? "no NVIDIA GPU" : cudaGetErrorString(result));
-}
-
-int device_count(char text[DEVICE_TEXT_MAX]) {
-    int count = 0;
-    cudaError_t result = cudaGetDeviceCount(&count);
-    cudaGetLastError();
-    if (result == cudaSuccess && count > 0)
-        return count;
-    explain_none(result, text);
-    return 0;
-}
-
-bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MAX]) {
-    cudaDeviceProp p;
-    cudaError_t result = cudaGetDeviceProperties(&p, index);
-    if (result != cudaSuccess) {
-        cudaGetLastError();
-        snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s", index, cudaGetErrorString(result));
-        return false;
-    }
-    snprintf(out->name, sizeof out->name, "%s", p.name);
-    out->major = p.major;
-    out->minor = p.minor;
-    out->bytes = p.totalGlobalMem;
-    out->emulated = false;
-    if (p.major < CAPABILITY_MAJOR_MIN)
-        snprintf(text, DEVICE_TEXT_MAX,
-                 "cuda:%d (%.100s) has compute capability %d.%d; %d.0 or more is needed", index,
-                 p.name, p.major, p.minor, CAPABILITY_MAJOR_MIN);
-    return p.major >= CAPABILITY_MAJOR_MIN;
-}
+/* ---- the device ---- */
 
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     chosen = index;

@@ -2,7 +2,7 @@
 #ifndef SL_GPU_CUDA_H
 #define SL_GPU_CUDA_H
 
-#include <cuda_runtime.h>
+#include <cuda_runtime_api.h>
 
 #include "gpu/device.h"
 
