@@ -139,8 +139,8 @@ void await_way(way way, const char *operation) {
         await(stream, operation);
 }
 
-/* NULL: out of memory. */
-bells *bells_of(int fd) {
+/* Of this loop, for events of this way. NULL: it cannot be opened. */
+cudaStream_t bell_of(int fd, way way) {
     std::lock_guard<std::mutex> lock(bells_mutex);
     bells *b = all_bells;
     while (b != NULL && b->fd != fd)
@@ -150,7 +150,7 @@ bells *bells_of(int fd) {
         b->next = all_bells;
         all_bells = b;
     }
-    return b;
+    return b != NULL && open_stream(&b->streams[way], false) ? b->streams[way] : NULL;
 }
 
 } // namespace
@@ -375,14 +375,13 @@ static void CUDART_CB notify(void *notify_fd) {
     eventfd_write((int)(intptr_t)notify_fd, 1);
 }
 
-/* The events of one way pass in their order, so that a notice waits for no later one. */
 static void ask_for_notice(sl_vec_event *event, int notify_fd) {
-    bells *b = bells_of(notify_fd);
-    if (b == NULL || !open_stream(&b->streams[event->way], false)) {
-        cuda_remember("out of memory", "asking for a notice");
+    const cudaStream_t stream = bell_of(notify_fd, event->way);
+    if (stream == NULL) {
+        cuda_remember("no stream could be opened", "asking for a notice");
         return;
     }
-    const cudaStream_t stream = event->notified_on[event->way] = b->streams[event->way];
+    event->notified_on[event->way] = stream;
     event->notified = true;
     check(cudaStreamWaitEvent(stream, event->cuda, 0), "waiting for an event");
     check(cudaLaunchHostFunc(stream, notify, (void *)(intptr_t)notify_fd), "asking for a notice");

@@ -287,6 +287,28 @@ START_TEST(a_stream_that_is_captured_is_refused) {
     sl_session_abort(&s, NULL);
 }
 
+/* Memory that a provider knows by its address is the session's own: x may be elsewhere at end. */
+START_TEST(what_may_be_registered_is_not_borrowed) {
+    static const char *const ways[] = {"transport.gpu_direct=off", "transport.gpu_direct=auto"};
+    float zeros[D] = {0};
+    options.rank = 0;
+    options.overlap = options.borrow = 1;
+    options.override_count = 1;
+    for (int i = 0; i < 2; i++) {
+        sl_session *s;
+        caller c = open_caller(&(scene){.on_gpu = true}, 0);
+        vec->copy_in(c.x, zeros, BYTES);
+        vec->copy_in(c.stepped, zeros, BYTES);
+        vec->fence(NULL);
+        options.overrides = &ways[i];
+        EXPECT_WELL(sl_session_join(&s, alone, D, &options, &error));
+        EXPECT_WELL(sl_session_start(s, c.x, &error));
+        EXPECT_WELL(sl_session_begin(s, c.x, &error));
+        ck_assert_int_eq(sl_session_end(s, c.stepped, &error), i == 0 ? SL_EINVAL : 0);
+        sl_session_abort(&s, NULL);
+    }
+}
+
 START_TEST(a_session_on_the_cpu_has_no_stream) {
     static const char host[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}}";
     sl_session *s;
