@@ -288,8 +288,8 @@ def convolutions(rank):
 
 
 def test_views_are_aligned_and_keep_their_order(scene):
-    def work(rank, order):
-        model = convolutions(rank).to(memory_format=order(rank))
+    def work(rank, orders):
+        model = convolutions(rank).to(memory_format=orders[rank])
         means = [(p + q) / 2 for p, q in zip(*(convolutions(r).parameters() for r in (0, 1)))]
         strides = [p.stride() for p in model.parameters()]
         peer = starling.join(None, model, same_start=False, borrow=True)
@@ -304,10 +304,10 @@ def test_views_are_aligned_and_keep_their_order(scene):
         near(average["1.weight"], means[2].detach(), 1e-6)
         peer.leave()
 
-    alike = lambda rank: torch.channels_last  # noqa: E731
+    alike = torch.channels_last, torch.channels_last
+    mixed = torch.channels_last, torch.contiguous_format
     experiment = {"topology": {**TWO, "weights": "metropolis"}, "algorithm": "d-psgd"}
     simulate(lambda rank: work(rank, alike), experiment)
-    mixed = lambda rank: (torch.channels_last, torch.contiguous_format)[rank]  # noqa: E731
     refused(lambda: simulate(lambda rank: work(rank, mixed), experiment), "1.weight")
 
 
