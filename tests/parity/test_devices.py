@@ -324,7 +324,7 @@ def refusals():
     only = "the only GPU here is cuda:0"
     yield "a GPU that is not there", "emulated", "cuda:3", 2, "device: cuda:3", only
     small = "cuda:0: matrix products work in 0.1 MB"
-    allowed = "device_memory_gb allows 0.0 MB"
+    allowed = "device_memory_gb allows 0.1 MB"
     yield "a bound that products do not fit", "small", gpu, 1, small, allowed
     yield "auto takes the GPU", "emulated", "auto", 0, "device auto is cuda:0"
     yield "agents take GPUs in turn", "emulated", "cuda", 0, "device cuda is cuda:0"
