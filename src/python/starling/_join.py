@@ -87,9 +87,9 @@ def _first(x):
 
 def _device_of(device, x):
     """Of "cuda" the GPU that x is on, or else torch's current one."""
-    first, torch = _first(x), sys.modules.get("torch")
     if device != "cuda":
         return device
+    first, torch = _first(x), sys.modules.get("torch")
     found = getattr(first, "device", None)  # of torch, or CuPy's
     index = found.index if is_torch(first) else getattr(found, "id", None)
     if index is None and torch is not None and torch.cuda.is_available():
