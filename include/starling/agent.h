@@ -120,8 +120,16 @@ typedef struct sl_agent_progress {
     sl_agent_view own;
     bool waits;         /* and knows for whom in the end: */
     sl_agent_view root; /* as neighbours have said */
-    uint64_t reloads;   /* how often sl_agent_reload has ended, the last time: */
-    bool reloaded;      /* well, and */
+    double distance;    /* the last neighbour_distance that was measured; NaN: none */
+    double ended_s;     /* of a clock that does not jump (CLOCK_MONOTONIC): the last round */
+    double saved_s;     /* the same: the last checkpoint was written; 0: none was */
+    uint64_t exchange;  /* the latest that its node has begun */
+    double ago_s;       /* since the loop looked last; 0: it does not run yet */
+    uint32_t members;   /* that take part, as far as its node knows */
+    uint32_t view;      /* the number of theirs; 0: all, since the run began */
+    sl_agent_counters counters;
+    uint64_t reloads; /* how often sl_agent_reload has ended, the last time: */
+    bool reloaded;    /* well, and */
     char reload[SL_AGENT_RELOAD_MAX];
 } sl_agent_progress;
 SL_API sl_agent_progress sl_agent_progress_read(sl_agent *agent);
@@ -141,6 +149,16 @@ SL_API bool sl_agent_lacked_quorum(const sl_agent *agent);
 /* What a connection has proved, and whether its frames are sealed: "TLS 1.3, key, AES-256-GCM",
  * "TLS 1.3, certificate sha256:..., handshake-only", "unprotected". */
 #define SL_AGENT_PROTECTION_MAX 128
+
+/* Between an agent and a neighbour, over all connections. */
+typedef struct sl_agent_traffic {
+    uint64_t sent_bytes, received_bytes; /* of data frames with headers, as sl_record's; also of
+                                            what is read in memory */
+    uint64_t connections;                /* on which both have agreed: 1, and how often again */
+    double waited_s;     /* for it; looked at 20 times a second, beside waits for others */
+    double round_trip_s; /* of the connection's bytes, as the kernel sees it; 0: not known */
+} sl_agent_traffic;
+
 typedef struct sl_agent_edge {
     uint32_t rank;
     bool agreed; /* connected, with the same experiment: */
@@ -153,6 +171,7 @@ typedef struct sl_agent_edge {
     sl_agent_view said;
     uint32_t waits_for; /* a neighbour of it; itself: nobody */
     sl_agent_view root; /* for whom it waits in the end; itself: nobody, or not known yet */
+    sl_agent_traffic traffic;
 } sl_agent_edge;
 /* Of neighbour `index`, by rank; false: there are no more. */
 SL_API bool sl_agent_edge_read(sl_agent *agent, uint32_t index, sl_agent_edge *out);

@@ -77,6 +77,10 @@ SL_API uint64_t sl_launch_run_id(const sl_launch *launch);
  * SLURM_NTASKS); rank 0 tells the roster at node-a". */
 SL_API const char *sl_launch_describe(const sl_launch *launch);
 
+/* The roster that the peers are found by, whose names may not be looked up yet; borrowed. NULL:
+ * they are found by rendezvous. */
+SL_API const sl_roster *sl_launch_roster(const sl_launch *launch);
+
 /* Where the agent is to listen: host (lives as long as launch) and port (0: any). Looks up names,
  * in at most timeout_s. Rank 0 begins to listen for the rendezvous. SL_EINVAL: beyond loopback
  * without trusted_network, or a roster that mixes addresses of this host alone with others. */

@@ -1,8 +1,11 @@
-/* monitor.h - what an agent does at this moment, for whoever looks from outside: JSON over HTTP, at
- * a Unix socket in a folder, or at a port.
+/* monitor.h - what an agent does at this moment, for whoever looks from outside: over HTTP, at a
+ * Unix socket in a folder, or at a port.
  *
- * A thread of its own answers, so that an agent whose loop is held up is still seen. GET /status is
- * all that it knows; nothing can be changed through it:
+ * A thread of its own answers, so that an agent whose loop is held up is still seen. Nothing can be
+ * changed through it. /metrics is for Prometheus (text 0.0.4; docs/several-machines.md has the
+ * names). /livez and /readyz say in their status, 200 or 503, whether the agent's loop goes round,
+ * and whether it trains with all its neighbours; with ?verbose, or if not, also why. /status is
+ * JSON:
  *
  *     {"rank": 3, "doing": "exchanges", "round": 813, "still_s": 40.9, "nodes": 8,
  *      "waits_for": "edge 4->3, round 813: part 0 of 1 has not come",
@@ -35,16 +38,32 @@ typedef struct sl_monitor sl_monitor;
 #define SL_MONITOR_NAME_MAX 32
 SL_API void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank);
 
-/* Answers for the agent (borrowed until close) of this rank at the folder's socket, which replaces
- * one that is there. Only who may use the folder can use it. SL_EFILE: the socket cannot be made.
- */
-SL_API int sl_monitor_open(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
-                           const char *folder, sl_error *error);
-/* Answers at HOST:PORT, where {rank} stands for the rank; looks up a name. SL_EINVAL: beyond
- * loopback without is_public, or the place is none, or taken; errors begin with
- * monitor.listen. */
-SL_API int sl_monitor_listen(sl_monitor **out, sl_agent *agent, uint32_t rank, uint32_t nodes,
-                             const char *place, bool is_public, sl_error *error);
+/* Of which agent; borrowed until close. */
+typedef struct sl_monitor_subject {
+    sl_agent *agent;
+    const sl_experiment *experiment;
+    uint64_t run_id; /* 0: none */
+    uint32_t rank, nodes;
+    bool has_loss; /* its task tells that of a batch, as a session's does not */
+} sl_monitor_subject;
+
+/* Answers at the folder's socket, which replaces one that is there. Only who may use the folder can
+ * use it. SL_EFILE: the socket cannot be made. */
+SL_API int sl_monitor_open(sl_monitor **out, const sl_monitor_subject *subject, const char *folder,
+                           sl_error *error);
+/* Where else it answers. */
+typedef struct sl_monitor_place {
+    const char *at;    /* HOST:PORT, where {rank} stands for the rank; a name is looked up */
+    const char *key;   /* begins errors: "monitor.listen" */
+    bool is_public;    /* or else on loopback only: */
+    const char *allow; /* the setting that lets it be public, as errors name it */
+    bool is_any_port;  /* port 0 is a free one */
+} sl_monitor_place;
+/* SL_EINVAL: the place is none, is taken, or beyond loopback without is_public. */
+SL_API int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,
+                             const sl_monitor_place *place, sl_error *error);
+/* 0: at none. */
+SL_API uint16_t sl_monitor_port(const sl_monitor *monitor);
 /* Removes the socket too. */
 SL_API void sl_monitor_close(sl_monitor **monitor);
 

@@ -249,6 +249,13 @@ SL_API void sl_session_stop(sl_session *session);
  * only, and not for other peers. From any thread, after start. */
 SL_API int sl_session_reload(sl_session *session, char said[SL_SESSION_SAID_MAX], sl_error *error);
 
+/* Answers whoever looks at this peer at HOST:PORT (port 0: a free one), over HTTP, until the
+ * session ends: /metrics for Prometheus, /livez, /readyz and /status; see starling/monitor.h.
+ * Nothing can be changed through it. *port (may be NULL): where it listens. Once, from any thread,
+ * after start. SL_EINVAL: the place is none, is taken, or beyond loopback without is_public. */
+SL_API int sl_session_serve(sl_session *session, const char *place, int is_public, uint16_t *port,
+                            sl_error *error);
+
 /* ---- status ---- */
 
 typedef enum sl_session_state {

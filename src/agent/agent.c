@@ -575,12 +575,3 @@ int sl_agent_run(sl_agent *a, sl_roster *roster, sl_error *error) {
 uint16_t sl_agent_port(const sl_agent *agent) {
     return sl_fabric_port(agent->side.fabric);
 }
-
-sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
-    sl_agent_counters counters = a->side.counters;
-    counters.frames_dropped = a->node.own == NULL ? sl_node_dropped(a->node.rounds) : 0;
-    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->side.limits.receive_buffers *
-                                    sl_machine_part_bytes_max(&a->node);
-    counters.vector_bytes = sl_machine_memory(&a->node);
-    return counters;
-}

@@ -1,5 +1,6 @@
 /* opening.c - what an agent is made of: the node, its neighbours, the fabric, memory that payloads
  * come to, the worker, the loop; see starling/agent.h. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +13,7 @@
 #include "launch/resolver.h"
 #include "starling/device.h"
 
-enum {
-    REGIONS_MAX = 16,
-    SETTINGS_MAX = SL_HELLO_TEXT_MAX / 4,
-    RESERVE_OF_FILES = 8
-}; /* descriptors, of checkpoints and records */
+enum { REGIONS_MAX = 16, SETTINGS_MAX = SL_HELLO_TEXT_MAX / 4 };
 
 /* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated
  * device's memory is the host's, which any provider takes. */
@@ -287,7 +284,8 @@ static int open_guard(sl_agent *a, const struct sockaddr_storage *address, sl_er
 static int open_fabric(sl_agent *a, sl_error *error) {
     sl_fabric_settings settings = {.provider = a->settings.experiment->transport.provider,
                                    .gpu = memory_of_payloads(a) >= 0,
-                                   .reserve = 3 * a->neighbour_count + RESERVE_OF_FILES,
+                                   .reserve = SL_DESCRIPTORS_OF_NEIGHBOUR * a->neighbour_count +
+                                              SL_DESCRIPTORS_OF_FILES,
                                    .context = a,
                                    .requested = sl_contacts_requested};
     int result = find_own_address(a, &settings.address, error);
@@ -487,6 +485,8 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     pthread_mutex_init(&a->shown.mutex, NULL);
     a->stop_descriptor = a->notify_fd = -1;
     a->record.rank = a->side.rank = settings->rank;
+    a->record.evaluation = (sl_evaluation){NAN, NAN};
+    a->shown.distance = a->shown.progress.distance = NAN;
     a->side.handlers = &sl_contacts_neighbours;
     a->side.meets = settings->meets;
     a->side.limits.timeout_s = settings->experiment->transport.timeout_s;

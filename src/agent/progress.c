@@ -1,5 +1,6 @@
 /* progress.c - what threads other than the loop's see of an agent, and ask of it; see
  * starling/agent.h. */
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,12 @@ void sl_agent_log(sl_agent *a, const sl_log_entry *entry) {
     sl_log_entry mine = *entry;
     mine.rank = a->side.rank;
     o->log(o->context, &mine);
+}
+
+void sl_agent_note_saved(sl_agent *a) {
+    pthread_mutex_lock(&a->shown.mutex);
+    a->shown.progress.saved_s = sl_clock_seconds();
+    pthread_mutex_unlock(&a->shown.mutex);
 }
 
 void sl_agent_wish(sl_agent *agent, unsigned bit) {
@@ -116,10 +123,20 @@ static sl_agent_edge edge_to(const sl_neighbour *n) {
                           .ago_s = n->side->now_s - n->link.beats.said_s,
                           .said = n->link.beats.said.own,
                           .waits_for = n->link.beats.said.waits_for,
-                          .root = n->link.beats.said.root};
+                          .root = n->link.beats.said.root,
+                          .traffic = n->traffic};
     if (n->link.agreed)
         sl_guard_describe(&n->side->guard, n->rank, edge.protection);
     return edge;
+}
+
+sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
+    sl_agent_counters counters = a->side.counters;
+    counters.frames_dropped = a->node.own == NULL ? sl_node_dropped(a->node.rounds) : 0;
+    counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->side.limits.receive_buffers *
+                                    sl_machine_part_bytes_max(&a->node);
+    counters.vector_bytes = sl_machine_memory(&a->node);
+    return counters;
 }
 
 void sl_agent_look(sl_agent *a) {
@@ -132,16 +149,30 @@ void sl_agent_look(sl_agent *a) {
         snprintf(whom + used, sizeof whom - used, "%s", root);
     }
     pthread_mutex_lock(&a->shown.mutex);
-    a->shown.progress.record = a->record;
-    a->shown.progress.own = says->own;
-    a->shown.progress.waits = sl_heartbeat_waits(says) && sl_heartbeat_knows_root(says);
-    a->shown.progress.root = says->root;
+    sl_agent_progress *p = &a->shown.progress;
+    const double since_s = a->shown.seen_s > 0 ? a->side.now_s - a->shown.seen_s : 0;
+    p->record = a->record;
+    p->own = says->own;
+    p->waits = sl_heartbeat_waits(says) && sl_heartbeat_knows_root(says);
+    p->root = says->root;
+    p->distance = a->shown.distance;
+    p->ended_s = a->times.began_s + a->record.times.total;
+    p->members = a->cohort.grouping.count > 0 ? a->cohort.grouping.count
+                                              : sl_topology_nodes(a->settings.experiment->topology);
+    p->view = a->side.now.view;
+    p->exchange = a->side.now.exchange;
+    p->counters = sl_agent_counters_read(a);
+    memcpy(p->waits_for, whom, sizeof whom);
+    const bool anew = floor(a->side.now_s) > floor(a->shown.seen_s);
     a->shown.seen_s = a->side.now_s;
-    memcpy(a->shown.progress.waits_for, whom, sizeof whom);
     a->shown.edge_count = 0;
-    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
+        n->traffic.waited_s += n->awaited ? since_s : 0;
+        if (n->link.agreed && (anew || n->traffic.round_trip_s == 0))
+            n->traffic.round_trip_s = sl_connection_round_trip_s(n->link.connection);
         if (n->near)
             a->shown.edges[a->shown.edge_count++] = edge_to(n);
+    }
     pthread_mutex_unlock(&a->shown.mutex);
 }
 
@@ -153,8 +184,9 @@ static double since_seen_s(const sl_agent *a) {
 sl_agent_progress sl_agent_progress_read(sl_agent *a) {
     pthread_mutex_lock(&a->shown.mutex);
     sl_agent_progress progress = a->shown.progress;
-    progress.own.still_s += since_seen_s(a);
-    progress.root.still_s += since_seen_s(a);
+    progress.ago_s = since_seen_s(a);
+    progress.own.still_s += progress.ago_s;
+    progress.root.still_s += progress.ago_s;
     pthread_mutex_unlock(&a->shown.mutex);
     return progress;
 }

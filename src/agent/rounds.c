@@ -384,6 +384,8 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     t->total = now_s - a->times.began_s;
     sl_tracing_round(a, round->round, now_s);
     sl_record_take_round(&a->record, round, a->side.limits.header_bytes);
+    if (round->neighbour_distance >= 0) /* it was measured */
+        a->shown.distance = round->neighbour_distance;
     char doubt[SL_DOUBT_TEXT_MAX];
     if (sl_record_doubts(&a->record, doubt))
         sl_agent_notice(a, "%s", doubt);
@@ -568,6 +570,8 @@ void sl_agent_on_worker(void *context) {
     sl_job_result result;
     if (!sl_worker_take(a->worker, &result))
         return;
+    if (result.evaluated)
+        a->record.evaluation = result.evaluation;
     if (result.code != 0) {
         sl_agent_fail_here(a, result.code, "the round could not be reported: %s",
                            sl_error_meaning(result.code));

@@ -65,6 +65,8 @@ static void on_written(void *context, uint64_t round, uint32_t rank, const char 
     (void)rank;
     snprintf(entry.why, sizeof entry.why, "%s", why != NULL ? why : "");
     sl_agent_log(context, &entry);
+    if (why == NULL)
+        sl_agent_note_saved(a);
     unsigned long long asked = round;
     if (atomic_compare_exchange_strong(&a->saving.awaited, &asked, 0) && why == NULL)
         sl_agent_notice(a, "saved on request: the checkpoint of round %" PRIu64, round);

@@ -38,6 +38,7 @@ typedef struct sl_agent_shown {
     double seen_s;              /* 0: it does not run yet */
     sl_agent_edge *edges;       /* (edge_count) to those that the node exchanges with */
     uint32_t edge_count;
+    double distance; /* the loop's: the last neighbour_distance that was measured; NaN: none */
 } sl_agent_shown;
 
 /* When what was. */
@@ -247,6 +248,8 @@ void sl_agent_notice(sl_agent *agent, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Something for the log of events, from any thread. Before the first round nothing is noted. */
 void sl_agent_log(sl_agent *agent, const sl_log_entry *entry);
+/* From any thread: a checkpoint is written. */
+void sl_agent_note_saved(sl_agent *agent);
 /* From any thread: the loop is to look at it. */
 void sl_agent_wish(sl_agent *agent, unsigned bit);
 /* Shows other threads what there is now. */

@@ -74,3 +74,13 @@ bool sl_listener_is_short(const sl_listener *l, int fd) {
     close(next);
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)next + l->reserve > limit.rlim_cur;
 }
+
+bool sl_descriptors_left(unsigned count) {
+    int all[SL_LISTENER_LEFT_MAX];
+    unsigned found = 0;
+    while (found < count && (all[found] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+        found++;
+    for (unsigned i = 0; i < found; i++)
+        close(all[i]);
+    return found == count;
+}

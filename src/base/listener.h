@@ -32,5 +32,9 @@ void sl_listener_rest(sl_listener *l, double until_s);
 int sl_listener_accept(sl_listener *l, struct sockaddr_storage *other, double now_s);
 /* fd: of who has just come. Are fewer left than the reserve? Then a stranger has to go. */
 bool sl_listener_is_short(const sl_listener *l, int fd);
+/* Can so many (at most SL_LISTENER_LEFT_MAX) be opened now? libevent ends the process where it
+ * finds none. */
+enum { SL_LISTENER_LEFT_MAX = 16 };
+bool sl_descriptors_left(unsigned count);
 
 #endif

@@ -220,6 +220,10 @@ static const sl_key behind[] = {
     {"record.trace", .is_later = true, .type = SL_KEY_BOOL, AT(record.trace), .fallback = "false",
      .help = "trace.json, of an agent trace-RANK.json, says what each node did when, for Perfetto "
              "and tools/plot"},
+    {"record.tensorboard", .is_later = true, .type = SL_KEY_BOOL, AT(record.tensorboard),
+     .fallback = "false",
+     .help = "event files in tensorboard/, of each node and of the averaged model, for TensorBoard "
+             "and what reads its files"},
     {"record.every_ms", .is_later = true, .type = SL_KEY_REAL, AT(record.every_ms),
      BETWEEN(0, 1e12), .fallback = "0",
      .help = "virtual milliseconds between records of all models as they are; 0 = by rounds"},

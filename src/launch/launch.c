@@ -336,6 +336,10 @@ uint32_t sl_launch_size(const sl_launch *launch) {
     return launch->size;
 }
 
+const sl_roster *sl_launch_roster(const sl_launch *launch) {
+    return launch->roster;
+}
+
 uint64_t sl_launch_run_id(const sl_launch *launch) {
     return launch->settings.run_id;
 }

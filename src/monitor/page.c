@@ -64,15 +64,15 @@ static char *dump(const json_t *all) {
     return NULL;
 }
 
-char *sl_page_write(sl_agent *agent, uint32_t rank, uint32_t nodes, bool in_folder) {
-    sl_agent_progress p = sl_agent_progress_read(agent);
-    p.own.rank = rank; /* it may not run yet */
+char *sl_page_write(const sl_monitor_subject *of, bool in_folder) {
+    sl_agent_progress p = sl_agent_progress_read(of->agent);
+    p.own.rank = of->rank; /* it may not run yet */
     json_t *all = describe_view(&p.own);
     char *text = NULL;
-    if (json_object_set_new(all, "nodes", json_integer(nodes)) == 0 &&
+    if (json_object_set_new(all, "nodes", json_integer(of->nodes)) == 0 &&
         json_object_set_new(all, "waits_for", json_string(p.waits_for)) == 0 &&
         json_object_set_new(all, "root", p.waits ? describe_view(&p.root) : json_null()) == 0 &&
-        json_object_set_new(all, "neighbours", describe_edges(agent)) == 0 &&
+        json_object_set_new(all, "neighbours", describe_edges(of->agent)) == 0 &&
         (!in_folder || json_object_set_new(all, "reload", describe_reload(&p)) == 0))
         text = dump(all);
     json_decref(all);

@@ -2,10 +2,10 @@
 #ifndef SL_PAGE_H
 #define SL_PAGE_H
 
-#include "starling/agent.h"
+#include "starling/monitor.h"
 
 /* malloc'ed; NULL: out of memory. in_folder: for those who may use the run's folder, how roster and
  * keys were read again, too. */
-char *sl_page_write(sl_agent *agent, uint32_t rank, uint32_t nodes, bool in_folder);
+char *sl_page_write(const sl_monitor_subject *subject, bool in_folder);
 
 #endif

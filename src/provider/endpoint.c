@@ -211,3 +211,12 @@ int sl_tcp_endpoint_open(fabric *f, struct fi_info *info, struct fid_ep **out, v
 uint64_t sl_provider_received(const struct fid_ep *fid) {
     return HOLDER(fid, const endpoint, fid)->received;
 }
+
+double sl_provider_round_trip_s(const struct fid_ep *fid) {
+    struct tcp_info info = {0};
+    socklen_t bytes = sizeof info;
+    const int fd = HOLDER(fid, const endpoint, fid)->fd;
+    if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0)
+        return 0;
+    return 1e-6 * info.tcpi_rtt;
+}

@@ -67,5 +67,7 @@ struct fi_info *sl_provider_info(const struct sockaddr_storage *address);
 size_t sl_provider_tick(struct fid_pep *listener);
 /* Bytes that have come over a connection, of messages that are not whole too. */
 uint64_t sl_provider_received(const struct fid_ep *endpoint);
+/* Of its bytes, as the kernel measures it; 0: not known. */
+double sl_provider_round_trip_s(const struct fid_ep *endpoint);
 
 #endif

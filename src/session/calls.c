@@ -54,7 +54,7 @@ int sl_session_start(sl_session *s, float *x, sl_error *error) {
 /* In a simulation the round begins with end: until then the caller runs alone. */
 static void begin_round(sl_session *s, sl_begun begun, const float *given, bool lends) {
     s->caller.round.begun = begun;
-    s->shared.asked = (sl_asked){.given = given, .lends = lends && sl_session_lends(s)};
+    s->shared.asked = (sl_call_asked){.given = given, .lends = lends && sl_session_lends(s)};
     sl_session_give_turn(s);
     if (s->options.simulation == NULL)
         sl_session_wish(s, WISH_ROUND);
@@ -193,7 +193,7 @@ int sl_session_leave(sl_session **session, sl_error *error) {
         float *average = malloc(sl_session_bytes(s)); /* others may still ask for averages */
         if (average == NULL)
             fail_leave(s);
-        s->shared.asked = (sl_asked){.average = average};
+        s->shared.asked = (sl_call_asked){.average = average};
         sl_session_wish(s, WISH_LEAVE);
         sl_session_wait_end(s);
         free(average);

@@ -185,9 +185,9 @@ static int run_agent(sl_session *s, sl_agent **agent, sl_roster **roster, sl_err
 }
 
 /* The agent does not run any more, so that they end. */
-static void await_reloads(sl_session *s) {
+static void await_uses(sl_session *s) {
     pthread_mutex_lock(&s->shared.mutex);
-    while (s->process.reloads > 0)
+    while (s->process.uses > 0)
         pthread_cond_wait(&s->shared.changed, &s->shared.mutex);
     pthread_mutex_unlock(&s->shared.mutex);
 }
@@ -199,7 +199,8 @@ static void *run(void *context) {
     sl_error error = {.code = 0};
     error.code = run_agent(s, &agent, &roster, &error);
     sl_session_let_go(s);
-    await_reloads(s);
+    await_uses(s);
+    sl_monitor_close(&s->process.monitor);
     sl_agent_close(&agent);
     sl_roster_close(&roster);
     sl_session_end_driver(s, &error);

@@ -23,6 +23,7 @@
 #include "session/layout.h"
 #include "starling/agent.h"
 #include "starling/launch.h"
+#include "starling/monitor.h"
 #include "starling/session.h"
 
 /* No run has as many. */
@@ -106,7 +107,7 @@ typedef enum sl_wish {
 } sl_wish;
 
 /* What a wish is about: the caller fills it before the wish, the driver answers in it. */
-typedef struct sl_asked {
+typedef struct sl_call_asked {
     const float *given;    /* (d) of WISH_ROUND and WISH_AVERAGE; NULL: the peer leaves */
     bool lends;            /* WISH_ROUND: `given` itself is published */
     float *average;        /* (d) of WISH_AVERAGE, and of those that come while it leaves */
@@ -115,7 +116,7 @@ typedef struct sl_asked {
     uint64_t number_count; /* equal on all peers that add some */
     uint64_t givers;       /* out of WISH_SUM */
     bool is_void;          /* out of both: a loss has cut it */
-} sl_asked;
+} sl_call_asked;
 
 /* Work that the driver's thread may share while it waits for a wish. */
 typedef struct sl_chore {
@@ -145,7 +146,7 @@ typedef struct sl_session_shared {
     int fd;      /* of sl_signal_open: readable while handed or ended */
     bool handed; /* it is the caller's turn */
     sl_wish wish;
-    sl_asked asked;
+    sl_call_asked asked;
     sl_image image; /* of WISH_SAVE, in the caller's memory */
     sl_chore chore;
     sl_driving driving;
@@ -178,9 +179,10 @@ typedef struct sl_session_process {
     sl_launch *launch;
     sl_credentials *credentials;
     sl_checkpoints checkpoints;
-    sl_agent *agent;  /* under the mutex; NULL: none runs */
-    uint64_t reloads; /* that are under way, under the mutex: `agent` is not closed meanwhile */
-    sl_agent *meets;  /* the same, for its worker, which ends before the agent is closed */
+    sl_agent *agent;     /* under the mutex; NULL: none runs */
+    uint64_t uses;       /* by calls under way, under the mutex: `agent` is not closed meanwhile */
+    sl_monitor *monitor; /* likewise; NULL: nobody is served */
+    sl_agent *meets;     /* the same, for its worker, which ends before the agent is closed */
     pthread_t runner;
     bool runs;
 } sl_session_process;

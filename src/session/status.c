@@ -35,33 +35,77 @@ int sl_session_ready(sl_session *s) {
 
 _Static_assert(SL_SESSION_SAID_MAX == SL_AGENT_RELOAD_MAX, "an agent says as much");
 
-/* The agent stays until the other function is called; NULL: none runs. */
-static sl_agent *hold_agent(sl_session *s) {
+/* *agent stays until the other function is called. SL_EINVAL: none runs. */
+static int hold_agent(sl_session *s, const char *call, sl_agent **agent, sl_error *error) {
+    const int result = sl_session_check_process(s, call, error);
+    if (result != 0)
+        return result;
     pthread_mutex_lock(&s->shared.mutex);
-    s->process.reloads += s->process.agent != NULL;
-    sl_agent *agent = s->process.agent;
+    s->process.uses += s->process.agent != NULL;
+    *agent = s->process.agent;
     pthread_mutex_unlock(&s->shared.mutex);
-    return agent;
+    return *agent != NULL ? 0
+                          : sl_fail(error, SL_EINVAL,
+                                    "%s: no agent runs: start comes first, and a simulation, or a "
+                                    "session that has ended, has none",
+                                    call);
 }
 
 static void let_agent_go(sl_session *s) {
     pthread_mutex_lock(&s->shared.mutex);
-    s->process.reloads--;
+    s->process.uses--;
     pthread_cond_broadcast(&s->shared.changed);
     pthread_mutex_unlock(&s->shared.mutex);
 }
 
 int sl_session_reload(sl_session *s, char said[SL_SESSION_SAID_MAX], sl_error *error) {
     char text[SL_SESSION_SAID_MAX];
-    int result = sl_session_check_process(s, "reload", error);
+    sl_agent *agent;
+    int result = hold_agent(s, "reload", &agent, error);
     if (result != 0)
         return result;
-    sl_agent *agent = hold_agent(s);
-    if (agent == NULL)
-        return sl_fail(error, SL_EINVAL,
-                       "reload: no agent runs: start comes first, and a simulation, or a session "
-                       "that has ended, has none");
     result = sl_agent_reload(agent, s->process.launch, said != NULL ? said : text, error);
+    let_agent_go(s);
+    return result;
+}
+
+/* Closes it, where there is one already, or keeps it. */
+static int keep_monitor(sl_session *s, sl_monitor *monitor, sl_error *error) {
+    pthread_mutex_lock(&s->shared.mutex);
+    const bool first = s->process.monitor == NULL;
+    if (first)
+        s->process.monitor = monitor;
+    pthread_mutex_unlock(&s->shared.mutex);
+    if (first)
+        return 0;
+    sl_monitor_close(&monitor);
+    return sl_fail(error, SL_EINVAL, "serve: this session serves already");
+}
+
+int sl_session_serve(sl_session *s, const char *place, int is_public, uint16_t *port,
+                     sl_error *error) {
+    sl_monitor_subject of = {0};
+    sl_monitor *monitor = NULL;
+    if (place == NULL)
+        return sl_fail(error, SL_EINVAL, "serve: place is NULL; it is HOST:PORT");
+    int result = hold_agent(s, "serve", &of.agent, error);
+    if (result != 0)
+        return result;
+    of.experiment = s->experiment;
+    of.run_id = sl_launch_run_id(s->process.launch);
+    of.rank = s->rank;
+    of.nodes = sl_session_nodes(s);
+    const sl_monitor_place at = {.at = place,
+                                 .key = "serve",
+                                 .is_public = is_public != 0,
+                                 .allow = "public",
+                                 .is_any_port = true};
+    result = sl_monitor_listen(&monitor, &of, &at, error);
+    const uint16_t found = result == 0 ? sl_monitor_port(monitor) : 0;
+    if (result == 0)
+        result = keep_monitor(s, monitor, error);
+    if (result == 0 && port != NULL)
+        *port = found;
     let_agent_go(s);
     return result;
 }

@@ -25,7 +25,7 @@ int sl_session_average(sl_session *s, const float *x, float *average, double *di
     float *vector = average != NULL ? average : malloc(sl_session_bytes(s));
     if (vector == NULL)
         return sl_session_run_short(s, "average", sl_session_bytes(s), error);
-    s->shared.asked = (sl_asked){.given = given, .average = vector};
+    s->shared.asked = (sl_call_asked){.given = given, .average = vector};
     sl_session_give_turn(s);
     sl_session_wish(s, WISH_AVERAGE);
     result = sl_session_wait(s, error);
@@ -57,13 +57,13 @@ int sl_session_sum(sl_session *s, double *values, uint64_t count, uint64_t *give
     if (numbers == NULL)
         return sl_session_run_short(s, "sum", bytes, error);
     memcpy(numbers, values, bytes);
-    s->shared.asked = (sl_asked){.numbers = numbers, .number_count = count};
+    s->shared.asked = (sl_call_asked){.numbers = numbers, .number_count = count};
     result = add_up(s, error);
     if (result == 0)
         memcpy(values, numbers, bytes);
     if (result == 0 && givers != NULL)
         *givers = s->shared.asked.givers;
     free(numbers);
-    s->shared.asked = (sl_asked){0};
+    s->shared.asked = (sl_call_asked){0};
     return result;
 }

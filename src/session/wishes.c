@@ -144,7 +144,7 @@ static sl_share share_model(sl_session *s) {
 
 /* From what the caller gave, which rounds that have gone by since do not move. */
 static sl_share share_distance(sl_session *s) {
-    sl_asked *asked = &s->shared.asked;
+    sl_call_asked *asked = &s->shared.asked;
     const float here = (float)(s->shared.members.count / s->driver.weight);
     if (s->experiment->algorithm.overlap_rounds > 0)
         sl_vec_cpu()->combine(asked->average, (const float *const[]){asked->average}, &here, 1,

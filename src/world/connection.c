@@ -109,6 +109,10 @@ uint64_t sl_connection_bytes_received(const sl_connection *c) {
     return c->fabric->is_own && c->endpoint != NULL ? sl_provider_received(c->endpoint) : 0;
 }
 
+double sl_connection_round_trip_s(const sl_connection *c) {
+    return c->fabric->is_own && c->endpoint != NULL ? sl_provider_round_trip_s(c->endpoint) : 0;
+}
+
 /* ---- connecting ---- */
 
 int sl_connection_post(operation *o) {

@@ -132,6 +132,8 @@ int sl_connection_send(sl_connection *connection, const uint8_t *header, size_t 
 uint32_t sl_connection_sending(const sl_connection *connection);
 /* Bytes that have come, of messages that are not whole too; 0: not known. */
 uint64_t sl_connection_bytes_received(const sl_connection *connection);
+/* As the kernel measures it; 0: not known. */
+double sl_connection_round_trip_s(const sl_connection *connection);
 /* Gives the buffer back; may call `down`. */
 void sl_buffer_release(sl_buffer *buffer);
 

@@ -61,7 +61,10 @@ static int report(const sl_job_means *m, sl_job *job) {
 }
 
 sl_job_result sl_job_perform(sl_job_means *m, sl_job *job) {
-    sl_job_result result = {.code = report(m, job), .initialized = job->initial != NULL};
+    sl_job_result result = {.code = report(m, job),
+                            .initialized = job->initial != NULL,
+                            .evaluated = job->record && job->evaluate,
+                            .evaluation = job->report.evaluation};
     if (result.initialized)
         sl_host_task_initial(&m->host, m->rank, job->initial);
     if (job->compute && result.code == 0) {

@@ -29,6 +29,8 @@ typedef struct sl_job {
 typedef struct sl_job_result {
     int code; /* 0 or what the observer returned */
     bool initialized, computed;
+    bool evaluated; /* the model on held-out data: */
+    sl_evaluation evaluation;
     size_t from; /* computed from this element on: 0, or the job goes on */
     double loss, gradient_seconds;
 } sl_job_result;

@@ -8,6 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "base/listener.h"
+
 enum { EVENTS_MAX = 8, SAID_BYTES = 160, DESCRIPTORS = 8 /* that it needs, and some */ };
 
 typedef struct registration {
@@ -36,16 +38,6 @@ static void hear(int severity, const char *text) {
     snprintf(said, sizeof said, ": %s", text);
 }
 
-/* Where it finds none for its signals, it ends the process. */
-static bool finds_descriptors(void) {
-    int all[DESCRIPTORS], count = 0;
-    while (count < DESCRIPTORS && (all[count] = sl_signal_open()) >= 0)
-        count++;
-    for (int i = 0; i < count; i++)
-        close(all[i]);
-    return count == DESCRIPTORS;
-}
-
 /* ---- the loop ---- */
 
 static void dispatch(evutil_socket_t fd, short what, void *argument) {
@@ -63,7 +55,7 @@ static void wake(evutil_socket_t fd, short what, void *argument) {
 }
 
 int sl_loop_open(sl_loop **out, sl_error *error) {
-    if (!finds_descriptors())
+    if (!sl_descriptors_left(DESCRIPTORS))
         return sl_fail(error, SL_ENOMEM, "event loop: no descriptor is left (ulimit -n)");
     sl_loop *loop = calloc(1, sizeof *loop);
     event_set_log_callback(hear);

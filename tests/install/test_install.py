@@ -155,7 +155,7 @@ def test_command_in_a_tree(scene):
     example = one("share/starling/examples/quadratic.json")
     call(command, "run", example, "--out", scene.path("run"), env=environment)
     check(os.path.exists(scene.path("run/summary.json")), os.listdir(scene.path("run")))
-    for name in ("topologies/ring-8.json", "plot", "figures/kinds.py"):
+    for name in ("topologies/ring-8.json", "plot", "figures/kinds.py", "monitoring/alerts.yml"):
         one("share/starling/" + name)
 
 

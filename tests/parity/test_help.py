@@ -4,7 +4,7 @@ import os
 
 from _here import ROOT, check, run_tests
 
-COMMANDS = ["run", "agent", "sim", "compare", "checkpoint", "status", "devices", "check"]
+COMMANDS = ["run", "agent", "sim", "compare", "checkpoint", "status", "devices", "doctor", "check"]
 COMMANDS += ["topology", "keys", "keys make", "keys roster"]
 TOPOLOGY = ["topology " + word for word in ("make", "analyse", "draw", "rank")]
 RING = os.path.join(ROOT, "topologies", "ring-8.json")

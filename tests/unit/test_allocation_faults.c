@@ -242,8 +242,10 @@ static int monitor(sl_error *error) {
         abort();
     free_roster(port, sizeof port, 1);
     atomic_store(&left, after);
-    int result = sl_monitor_open(&in_folder, agent, 1, 3, path, error);
-    THEN(result, sl_monitor_listen(&at_port, agent, 1, 3, port, false, error));
+    const sl_monitor_subject of = {agent, experiment, 7, 1, 3, true};
+    const sl_monitor_place place = {.at = port, .key = "monitor.listen"};
+    int result = sl_monitor_open(&in_folder, &of, path, error);
+    THEN(result, sl_monitor_listen(&at_port, &of, &place, error));
     THEN(result, ask(path, error));
     sl_monitor_close(&at_port);
     sl_monitor_close(&in_folder);

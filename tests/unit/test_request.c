@@ -1,12 +1,12 @@
 /* test_request.c - which requests an agent's page answers, and how others are refused. */
 #include "harness.h"
-#include "monitor/request.h"
+#include "http/request.h"
 
-static bool head_only;
+static sl_wanted asked;
 
 static int judge(const char *text, const char *host) {
-    const sl_request r = {text, strlen(text), "/status", host};
-    return sl_request_judge(&r, &head_only);
+    const sl_request r = {text, strlen(text), host};
+    return sl_request_judge(&r, &asked);
 }
 
 static const struct {
@@ -46,8 +46,6 @@ static const struct {
     {403, "GET /status HTTP/1.1\r\nHost: \r\n\r\n"},
     {403, "GET /status HTTP/1.1\r\nHost: 127.0.0.1.evil.example\r\n\r\n"},
     {403, "GET /status HTTP/1.1\r\nHost: node3 evil\r\n\r\n"},
-    {404, "GET / HTTP/1.1\r\nHost: node3\r\n\r\n"},
-    {404, "GET /status/ HTTP/1.1\r\nHost: node3\r\n\r\n"},
     {405, "POST /status HTTP/1.1\r\nHost: node3\r\n\r\n"},
     {405, "get /status HTTP/1.1\r\nHost: node3\r\n\r\n"},
     {413, "GET /status HTTP/1.1\r\nHost: node3\r\nTransfer-Encoding: chunked\r\n\r\n"},
@@ -59,7 +57,25 @@ START_TEST(requests_are_answered_or_refused) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const int code = judge(rows[i].text, "node3");
         ck_assert_msg(code == rows[i].code, "%d, not %d: '%s'", code, rows[i].code, rows[i].text);
-        ck_assert(head_only == (strncmp(rows[i].text, "HEAD", 4) == 0));
+        ck_assert(asked.head_only == (strncmp(rows[i].text, "HEAD", 4) == 0));
+    }
+}
+
+static void check_piece(const char *text, size_t at, size_t bytes, const char *piece) {
+    ck_assert_msg(bytes == strlen(piece) && memcmp(text + at, piece, bytes) == 0, "%s", text);
+}
+
+START_TEST(what_is_asked_is_found) {
+    static const char *const three[][3] = {
+        {"HEAD /readyz?verbose HTTP/1.1\r\nHost: node3\r\n\r\n", "/readyz", "verbose"},
+        {"GET /a?b?c HTTP/1.0\r\n\r\n", "/a", "b?c"},
+        {"GET / HTTP/1.0\r\n\r\n", "/", ""},
+        {"GET ? HTTP/1.0\r\n\r\n", "", ""},
+    };
+    for (size_t i = 0; i < sizeof three / sizeof *three; i++) {
+        ck_assert_int_eq(judge(three[i][0], "node3"), 200);
+        check_piece(three[i][0], asked.path, asked.path_bytes, three[i][1]);
+        check_piece(three[i][0], asked.query, asked.query_bytes, three[i][2]);
     }
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/log.h"
 #include "run/agent_options.h"
 #include "run/beginning.h"
 #include "run/child.h"
@@ -84,11 +85,7 @@ static void on_notice(void *context, const char *text) {
     peer *p = context;
     pthread_mutex_lock(&p->viewing);
     live_view_clear(&p->view);
-    if (is_warning(text))
-        complain("%s%s", p->view.name, text);
-    else
-        tell_line("%s%s", p->view.name, text);
-    fflush(stdout);
+    log_notice(p->launch != NULL || p->o->has_rank ? (int64_t)p->rank : NOBODY, text);
     pthread_mutex_unlock(&p->viewing);
 }
 
@@ -121,6 +118,7 @@ static void on_log(void *context, const sl_log_entry *entry) {
     if (begins_again(p) && p->folder == NULL && open_files(p, &p->error) != 0)
         sl_agent_stop(p->agent);
     sl_event_log_write(p->log, entry);
+    log_entry(entry);
 }
 
 static void on_act(void *context, const sl_act *act) {
@@ -286,6 +284,7 @@ static void choose_path(peer *p) {
     char suffix[32];
     snprintf(suffix, sizeof suffix, "-rank%u", p->rank);
     choose_folder(p->o, p->trial.experiment, suffix, p->path);
+    log_of(p->path, p->rank);
 }
 
 /* The same command begins, and goes on: where the folder holds a run of this rank that has not come
@@ -334,14 +333,24 @@ static int open_folder(peer *p, sl_error *error) {
     tell_line("%llu rounds; listening on port %u; run folder %s",
               (unsigned long long)p->trial.task.rounds, sl_agent_port(p->agent), p->path);
     if (p->trial.nodes == 1 && p->trial.experiment->membership.joiners == 0)
-        printf("warning: this run has one node, which trains alone and exchanges nothing\n");
+        tell_line("warning: this run has one node, which trains alone and exchanges nothing");
     fflush(stdout);
     return 0;
 }
 
+static sl_monitor_subject subject_of(const peer *p) {
+    return (sl_monitor_subject){.agent = p->agent,
+                                .experiment = p->trial.experiment,
+                                .run_id = p->told.run_id,
+                                .rank = p->rank,
+                                .nodes = p->trial.nodes,
+                                .has_loss = true};
+}
+
 static void open_monitor(peer *p) {
+    const sl_monitor_subject subject = subject_of(p);
     sl_error error;
-    if (sl_monitor_open(&p->monitor, p->agent, p->rank, p->trial.nodes, p->path, &error) != 0) {
+    if (sl_monitor_open(&p->monitor, &subject, p->path, &error) != 0) {
         char text[SL_ERROR_TEXT_MAX + 64];
         snprintf(text, sizeof text, "warning: `starling status` will not see this agent: %s",
                  error.text);
@@ -351,10 +360,13 @@ static void open_monitor(peer *p) {
 
 static int listen_for_lookers(peer *p, sl_error *error) {
     const sl_experiment *e = p->trial.experiment;
-    return e->monitor.listen[0] == '\0'
-               ? 0
-               : sl_monitor_listen(&p->port, p->agent, p->rank, p->trial.nodes, e->monitor.listen,
-                                   e->monitor.is_public || e->security.trusted_network, error);
+    const sl_monitor_subject subject = subject_of(p);
+    const sl_monitor_place place = {.at = e->monitor.listen,
+                                    .key = "monitor.listen",
+                                    .allow = "\"monitor\": {\"public\": true}",
+                                    .is_public =
+                                        e->monitor.is_public || e->security.trusted_network};
+    return place.at[0] == '\0' ? 0 : sl_monitor_listen(&p->port, &subject, &place, error);
 }
 
 /* Nobody has asked it to leave: for `starling run` it is lost. The same command goes on. */
@@ -571,6 +583,7 @@ const command agent_command = {
             "rounds are done, but members of the first roster were lost that did not come back "
             "and had not left on request.",
     .options = agent_options,
+    .sections = {{"events of --log json", log_events_help}},
     REQUEST_OPTIONS,
     .run = run,
 };

@@ -173,6 +173,7 @@ typedef struct sl_neighbour {
     sl_absence absence;
     sl_dialing dialing;
     sl_letter_part letter;
+    sl_agent_traffic traffic;
 
     bool near;          /* the node exchanges with it; others are there for when it will */
     uint64_t successor; /* incarnation that may take its place; 0: none, SL_ANY_SUCCESSOR: any */

@@ -78,8 +78,10 @@ bool sl_neighbour_flush(sl_neighbour *n) {
     sl_neighbour_tell_memory(n);
     while (is_open(n) && (next = sl_stream_next(&n->stream)) != NULL &&
            hand_over_next(n, next, &lends)) {
-        if (sl_frame_is_data(&next->frame))
+        if (sl_frame_is_data(&next->frame)) {
             n->link.exchange_told = next->frame.exchange;
+            n->traffic.sent_bytes += n->side->limits.header_bytes + next->frame.payload_bytes;
+        }
         sl_stream_pass(&n->stream, lends);
         any = true;
     }

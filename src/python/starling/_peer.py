@@ -240,6 +240,12 @@ class Peer:
         wrong it raises, and all stays as it was. Waits for no other peer; from any thread."""
         return self._session.reload()
 
+    def serve(self, place: str = "127.0.0.1:0", public: bool = False) -> int:
+        """Answers whoever looks at this peer at HOST:PORT, over HTTP, until it leaves: /metrics for
+        Prometheus, /livez, /readyz and /status. Returns the port; 0 means a free one. Beyond
+        loopback only if `public`, as anybody may look there. Once; from any thread."""
+        return self._session.serve(str(place), bool(public))
+
     # ---- the end ----
 
     def leave(self) -> None:

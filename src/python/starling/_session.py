@@ -103,6 +103,8 @@ _doubles = ctypes.POINTER(_double)
 _average = declare("sl_session_average", _int, _session, _floats, _floats, _doubles, _error)
 _sum = declare("sl_session_sum", _int, _session, _doubles, _u64, ctypes.POINTER(_u64), _error)
 _reload = declare("sl_session_reload", _int, _session, ctypes.c_char_p, _error)
+_port = ctypes.POINTER(ctypes.c_uint16)
+_serve = declare("sl_session_serve", _int, _session, _text, _int, _port, _error)
 _leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
 _abort = declare("sl_session_abort", None, ctypes.POINTER(_session), _text)
 _members = declare("sl_session_members", _u64, _session, ctypes.POINTER(_u64), _u64)
@@ -270,6 +272,12 @@ class Session:
         said = ctypes.create_string_buffer(RELOAD_MAX)
         call(_reload, self._handle, said)
         return said.value.decode(errors="replace")
+
+    def serve(self, place, public):
+        self._check_process()
+        port = ctypes.c_uint16()
+        call(_serve, self._handle, place.encode(), public, ctypes.byref(port))
+        return port.value
 
     def leave(self):
         self._open()

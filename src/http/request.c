@@ -1,6 +1,6 @@
 /* request.c - see request.h. RFC 9112, for those parts that matter here; a line may end without a
  * carriage return. */
-#include "monitor/request.h"
+#include "http/request.h"
 
 #include <string.h>
 #include <strings.h>
@@ -67,17 +67,20 @@ static bool is_readable(piece p) {
 
 /* ---- what is asked ---- */
 
-static int judge_first_line(piece line, const char *path, bool *head_only) {
+static int judge_first_line(piece line, const char *from, sl_wanted *asked) {
     const piece method = take_until(&line, ' ');
     piece target = take_until(&line, ' ');
-    *head_only = is_text(method, "HEAD");
+    asked->head_only = is_text(method, "HEAD");
     if (method.count == 0 || target.count == 0 || line.count != strlen("HTTP/1.1"))
         return SL_REQUEST_BAD;
     if (!is_text(line, "HTTP/1.1") && !is_text(line, "HTTP/1.0"))
         return SL_REQUEST_VERSION;
-    if (!*head_only && !is_text(method, "GET"))
-        return SL_REQUEST_WRITES;
-    return is_text(take_until(&target, '?'), path) ? SL_REQUEST_OK : SL_REQUEST_UNKNOWN;
+    const piece path = take_until(&target, '?');
+    asked->path = (size_t)(path.at - from);
+    asked->path_bytes = path.count;
+    asked->query = (size_t)(target.at - from);
+    asked->query_bytes = target.count;
+    return asked->head_only || is_text(method, "GET") ? SL_REQUEST_OK : SL_REQUEST_WRITES;
 }
 
 /* Without the port. */
@@ -140,19 +143,19 @@ static int judge_fields(piece left, bool needs_host, const char *host) {
     return f.has_body ? SL_REQUEST_HAS_BODY : SL_REQUEST_OK;
 }
 
-int sl_request_judge(const sl_request *r, bool *head_only) {
+int sl_request_judge(const sl_request *r, sl_wanted *asked) {
     const size_t whole = head_bytes(r);
     piece head = {r->bytes, whole > 0 ? whole : r->count};
-    *head_only = false;
+    *asked = (sl_wanted){0};
     if (!is_readable(head))
         return SL_REQUEST_BAD;
     if (whole == 0)
         return r->count < SL_REQUEST_BYTES_MAX ? SL_REQUEST_UNFINISHED : SL_REQUEST_LONG;
     const piece first = take_line(&head);
-    const int asked = judge_first_line(first, r->path, head_only);
-    if (asked == SL_REQUEST_BAD || asked == SL_REQUEST_VERSION)
-        return asked;
+    const int line = judge_first_line(first, r->bytes, asked);
+    if (line == SL_REQUEST_BAD || line == SL_REQUEST_VERSION)
+        return line;
     const bool needs_host = first.at[first.count - 1] == '1'; /* HTTP/1.1 does */
     const int told = judge_fields(head, needs_host, r->host);
-    return told != SL_REQUEST_OK ? told : asked;
+    return told != SL_REQUEST_OK ? told : line;
 }
