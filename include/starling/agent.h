@@ -24,6 +24,7 @@ typedef struct sl_agent_settings {
     sl_task task;                    /* sl_learner_task(learner), or a training loop of your own */
     const sl_plan *plan;             /* of experiment and task; NULL: the agent computes it */
     uint32_t rank;
+    uint32_t place;   /* among the agents of this host, from 0 (sl_launch_place): for the device */
     const char *host; /* to listen on; beyond loopback only if sl_security_goes_out */
     uint16_t port;    /* 0: any free one */
     uint64_t run_id;  /* equal on all agents of a run; 0 if there is none */

@@ -64,6 +64,9 @@ SL_API int sl_launch_find(sl_launch **out, const sl_launch_settings *settings, u
  * not say. */
 SL_API uint32_t sl_launch_count(void);
 SL_API uint32_t sl_launch_rank(const sl_launch *launch);
+/* How many lower ranks are on this process's host, as the launcher or the roster says; else its
+ * rank. */
+SL_API uint32_t sl_launch_place(const sl_launch *launch);
 /* Of the topology. */
 SL_API uint32_t sl_launch_size(const sl_launch *launch);
 /* For sl_agent_settings: what was given; else with a roster a hash of where its nodes are, and by

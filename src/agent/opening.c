@@ -149,7 +149,9 @@ static int open_node(sl_agent *a, sl_error *error) {
     sl_node_settings settings =
         sl_experiment_node(e, &a->plan, &a->sending, task->dimension, task->rounds);
     sl_host_task host;
-    result = sl_device_open(&settings.vec, e->device, sl_experiment_device_bytes(e), error);
+    char device[SL_DEVICE_NAME_MAX];
+    sl_device_place(device, e->device, a->settings.place);
+    result = sl_device_open(&settings.vec, device, sl_experiment_device_bytes(e), error);
     if (result == 0)
         result = sl_host_task_open(&host, settings.vec, task, error);
     if (result != 0)

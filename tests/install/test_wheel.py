@@ -36,6 +36,14 @@ else:
 """
 
 
+DEVICES = """
+import ctypes
+from starling._library import library
+why = ctypes.create_string_buffer(512)
+print(library.sl_devices_list(None, 0, why), why.value)
+"""
+
+
 def call(*command, **options):
     done = subprocess.run(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, **options
@@ -94,6 +102,9 @@ def test_wheel_in_a_virtual_environment(scene):
     expected = ["libstarling-core.so True", "0.804738", "0.889", "False"]
     check(lines[:4] == expected, lines)
     check("libfabric is not installed" in lines[4] and "libfabric1" in lines[4], lines)
+    if os.path.exists(os.path.join(BUILD, "gpu", "libstarling-cuda.so")):
+        said = call(there + "/bin/python", "-c", DEVICES, **options)
+        check("no GPU plug-in" not in said and "cannot be loaded" not in said, said)
     roster = [f"127.0.0.1:{port}" for port in free_ports(2)]
     options.update(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     peers = [subprocess.Popen([*peer, rank, *roster], **options) for rank in "01"]

@@ -259,6 +259,7 @@ static int open_agent(peer *p, sl_error *error) {
         .experiment = p->trial.experiment,
         .task = p->trial.task,
         .rank = p->rank,
+        .place = reports(p) ? p->rank : sl_launch_place(p->launch),
         .host = "127.0.0.1",
         .port = p->told.port,
         .run_id = p->told.run_id,
