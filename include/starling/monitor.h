@@ -8,16 +8,22 @@
  * JSON:
  *
  *     {"rank": 3, "doing": "exchanges", "round": 813, "still_s": 40.9, "nodes": 8,
+ *      "view": 2, "members": 7, "rests": false, "lost": [{"rank": 6, "member": false,
+ *      "since_s": 41.3}],
  *      "waits_for": "edge 4->3, round 813: part 0 of 1 has not come",
  *      "root": {"rank": 5, "doing": "computes", "round": 812, "still_s": 41.2},
  *      "neighbours": [{"rank": 4, "connected": true,
  *                      "protection": "TLS 1.3, key, AES-256-GCM", "memory": false,
- *                      "awaited": true,
+ *                      "awaited": true, "sent_bytes": 81920, "received_bytes": 81984,
+ *                      "connections": 1, "waited_s": 0.35, "round_trip_s": 0.0004,
  *                      "said": {"rank": 4, "doing": "exchanges", "round": 812, "still_s": 40.8,
  *                               "ago_s": 0.1, "waits_for": 5, "root": {...}}}, ...]}
  *
+ * `members` is how many the view has, from which `lost` have gone, or, where they are still
+ * `member`, may come back in time; `rests`: too few are left to go on.
  * `root` is whom it waits for in the end, as neighbours have said; null: nobody, or not known yet.
- * `protection` is null where it is not connected; see sl_agent_edge.
+ * `protection` is null where it is not connected, `round_trip_s` where it is not known; see
+ * sl_agent_edge.
  * At the folder's socket there is also "reload", how roster and keys were read again the last time:
  * {"count": 2, "well": true, "said": "rank 4 is new; the key is as before"}; null: never.
  *
@@ -27,16 +33,13 @@
 #define STARLING_MONITOR_H
 
 #include "starling/agent.h"
+#include "starling/asking.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct sl_monitor sl_monitor;
-
-/* The socket of a rank, in the folder: "status-5.sock". */
-#define SL_MONITOR_NAME_MAX 32
-SL_API void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank);
 
 /* Of which agent; borrowed until close. */
 typedef struct sl_monitor_subject {
@@ -53,11 +56,12 @@ SL_API int sl_monitor_open(sl_monitor **out, const sl_monitor_subject *subject, 
                            sl_error *error);
 /* Where else it answers. */
 typedef struct sl_monitor_place {
-    const char *at;    /* HOST:PORT, where {rank} stands for the rank; a name is looked up */
-    const char *key;   /* begins errors: "monitor.listen" */
-    bool is_public;    /* or else on loopback only: */
-    const char *allow; /* the setting that lets it be public, as errors name it */
-    bool is_any_port;  /* port 0 is a free one */
+    const char *at;     /* HOST:PORT, where {rank} stands for the rank; a name is looked up */
+    const char *key;    /* begins errors: "monitor.listen" */
+    bool is_public;     /* or else on loopback only: */
+    const char *allow;  /* the setting that lets it be public, as errors name it */
+    bool is_any_port;   /* port 0 is a free one */
+    const char *folder; /* of the run whose page is there too (starling/show.h); NULL: none is */
 } sl_monitor_place;
 /* SL_EINVAL: the place is none, is taken, or beyond loopback without is_public. */
 SL_API int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,

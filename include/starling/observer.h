@@ -197,6 +197,8 @@ typedef struct sl_observer {
     /* An agent goes on from the checkpoint of `round`, on which all have agreed; before any record.
      * On the agent's loop. Negative: the run ends. */
     int (*resumed)(void *context, uint64_t round);
+    /* The agent's loop goes round; on it, several times a second. */
+    void (*alive)(void *context);
     /* An event, before anything that follows from it is sent. From any of the driver's threads, at
      * any time; it does not wait for another. */
     void (*log)(void *context, const sl_log_entry *entry);

@@ -192,7 +192,9 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
     a->shown.edges = calloc(count + 1u, sizeof *a->shown.edges);
-    if (a->neighbours == NULL || a->receivers == NULL || a->shown.edges == NULL)
+    a->shown.lost = calloc(count + 1u, sizeof *a->shown.lost);
+    if (a->neighbours == NULL || a->receivers == NULL || a->shown.edges == NULL ||
+        a->shown.lost == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours",
                        a->settings.rank, count);
     a->neighbour_count = count;
@@ -550,6 +552,7 @@ void sl_agent_close(sl_agent **agent) {
     free(a->receivers);
     free(a->side.words);
     free(a->shown.edges);
+    free(a->shown.lost);
     pthread_mutex_destroy(&a->shown.mutex);
     sl_outbox_close(&a->outbox);
     free(a);

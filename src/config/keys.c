@@ -246,8 +246,9 @@ static const sl_key behind[] = {
              "folder"},
 
     {"monitor.listen", SL_KEY_TEXT, AT(monitor.listen), .fallback = "\"\"",
-     .help = "HOST:PORT where an agent says over HTTP what it does, read-only; {rank} in it is the "
-             "rank, for agents on one host"},
+     .help = "HOST:PORT where an agent says over HTTP what it does, read-only, and shows its page; "
+             "{rank} in it is the rank, for agents on one host, where `run` else shows its page "
+             "alone"},
     {"monitor.public", SL_KEY_BOOL, AT(monitor.is_public), .fallback = "false",
      .help = "true lets monitor.listen be beyond loopback, where anybody may look, unencrypted; "
              "security.trusted_network does so, too"},

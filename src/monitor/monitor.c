@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "board/page.h"
 #include "http/http.h"
 #include "launch/roster.h"
 #include "monitor/health.h"
@@ -14,14 +15,11 @@
 struct sl_monitor {
     sl_monitor_subject of;
     bool in_folder;
-    bool predicts; /* somebody has asked for metrics: */
+    sl_board_page *page; /* NULL: none is served */
+    bool predicts;       /* somebody has asked for metrics: */
     double contraction;
     sl_http *http;
 };
-
-void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank) {
-    snprintf(out, SL_MONITOR_NAME_MAX, "status-%u.sock", rank);
-}
 
 /* ---- what is where ---- */
 
@@ -66,23 +64,36 @@ static void show_ready(void *context, const char *query, sl_http_answer *out) {
 
 /* ---- from beginning to end ---- */
 
+enum { OWN_ROUTES = 4 };
+
+/* shown: the folder of the run whose page is there; NULL: none is. */
 static int serve(sl_monitor **out, const sl_monitor_subject *subject, const sl_http_place *place,
-                 sl_error *error) {
-    sl_monitor *m = malloc(sizeof *m);
-    if (m == NULL)
+                 const char *shown, sl_error *error) {
+    sl_monitor *m = calloc(1, sizeof *m);
+    if (m != NULL && shown != NULL)
+        m->page = sl_board_page_open(shown);
+    if (m == NULL || (shown != NULL && m->page == NULL)) {
+        free(m);
         return sl_fail(error, SL_ENOMEM, "monitor: out of memory");
-    *m = (sl_monitor){.of = *subject, .in_folder = place->folder != NULL};
-    const sl_http_route routes[] = {
+    }
+    m->of = *subject;
+    m->in_folder = place->folder != NULL;
+    sl_http_route routes[OWN_ROUTES + SL_BOARD_ROUTES] = {
         {.path = "/status", .context = m, .answer = show_status},
         {.path = "/metrics", .context = m, .answer = show_metrics},
         {.path = "/livez", .context = m, .answer = show_live},
         {.path = "/readyz", .context = m, .answer = show_ready},
     };
-    const int result = sl_http_open(&m->http, place, routes, sizeof routes / sizeof *routes, error);
+    size_t count = OWN_ROUTES;
+    if (m->page != NULL) {
+        sl_board_page_routes(m->page, routes + OWN_ROUTES);
+        count += SL_BOARD_ROUTES;
+    }
+    const int result = sl_http_open(&m->http, place, routes, count, error);
     if (result == 0)
         *out = m;
     else
-        free(m);
+        sl_monitor_close(&m);
     return result;
 }
 
@@ -90,7 +101,7 @@ int sl_monitor_open(sl_monitor **out, const sl_monitor_subject *subject, const c
                     sl_error *error) {
     char name[SL_MONITOR_NAME_MAX];
     sl_monitor_name(name, subject->rank);
-    return serve(out, subject, &(sl_http_place){.folder = folder, .name = name}, error);
+    return serve(out, subject, &(sl_http_place){.folder = folder, .name = name}, NULL, error);
 }
 
 static int find_place(const sl_monitor_subject *of, char host[SL_HOST_MAX], uint16_t *port,
@@ -117,7 +128,7 @@ int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,
                         .hint = "agents on one host need ports of their own, such as "
                                 "127.0.0.1:91{rank}0"};
     const int result = find_place(subject, host, &at.port, place, error);
-    return result != 0 ? result : serve(out, subject, &at, error);
+    return result != 0 ? result : serve(out, subject, &at, place->folder, error);
 }
 
 uint16_t sl_monitor_port(const sl_monitor *m) {
@@ -130,5 +141,6 @@ void sl_monitor_close(sl_monitor **monitor) {
         return;
     *monitor = NULL;
     sl_http_close(&m->http);
+    sl_board_page_close(&m->page);
     free(m);
 }

@@ -27,10 +27,19 @@ static json_t *describe_said(const sl_agent_edge *edge) {
     return NULL;
 }
 
+static json_t *describe_round_trip(double seconds) {
+    return seconds > 0 ? json_real(seconds) : json_null();
+}
+
 static json_t *describe_edge(const sl_agent_edge *edge) {
-    return json_pack("{s:I, s:b, s:s?, s:b, s:b, s:o}", "rank", (json_int_t)edge->rank, "connected",
-                     edge->agreed, "protection", edge->agreed ? edge->protection : NULL, "memory",
-                     edge->memory, "awaited", edge->awaited, "said", describe_said(edge));
+    const sl_agent_traffic *t = &edge->traffic;
+    return json_pack("{s:I, s:b, s:s?, s:b, s:b, s:I, s:I, s:I, s:f, s:o, s:o}", "rank",
+                     (json_int_t)edge->rank, "connected", edge->agreed, "protection",
+                     edge->agreed ? edge->protection : NULL, "memory", edge->memory, "awaited",
+                     edge->awaited, "sent_bytes", (json_int_t)t->sent_bytes, "received_bytes",
+                     (json_int_t)t->received_bytes, "connections", (json_int_t)t->connections,
+                     "waited_s", t->waited_s, "round_trip_s", describe_round_trip(t->round_trip_s),
+                     "said", describe_said(edge));
 }
 
 static json_t *describe_edges(sl_agent *agent) {
@@ -42,6 +51,20 @@ static json_t *describe_edges(sl_agent *agent) {
     if (missing == 0)
         return edges;
     json_decref(edges);
+    return NULL;
+}
+
+static json_t *describe_lost(sl_agent *agent) {
+    json_t *all = json_array();
+    sl_agent_lost lost;
+    int missing = 0;
+    for (uint32_t i = 0; sl_agent_lost_read(agent, i, &lost); i++)
+        missing |= json_array_append_new(all, json_pack("{s:I, s:b, s:f}", "rank",
+                                                        (json_int_t)lost.rank, "member",
+                                                        lost.is_member, "since_s", lost.since_s));
+    if (missing == 0)
+        return all;
+    json_decref(all);
     return NULL;
 }
 
@@ -70,6 +93,10 @@ char *sl_page_write(const sl_monitor_subject *of, bool in_folder) {
     json_t *all = describe_view(&p.own);
     char *text = NULL;
     if (json_object_set_new(all, "nodes", json_integer(of->nodes)) == 0 &&
+        json_object_set_new(all, "view", json_integer(p.view)) == 0 &&
+        json_object_set_new(all, "members", json_integer(p.members)) == 0 &&
+        json_object_set_new(all, "rests", json_boolean(p.rests)) == 0 &&
+        json_object_set_new(all, "lost", describe_lost(of->agent)) == 0 &&
         json_object_set_new(all, "waits_for", json_string(p.waits_for)) == 0 &&
         json_object_set_new(all, "root", p.waits ? describe_view(&p.root) : json_null()) == 0 &&
         json_object_set_new(all, "neighbours", describe_edges(of->agent)) == 0 &&

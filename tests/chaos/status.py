@@ -84,7 +84,7 @@ def who_stands_still_is_the_root(scene):
     os.close(here)
     check(not any(map(os.path.exists, sockets)), os.listdir(folder))
     for place in (folder, f"127.0.1.5:{port}"):
-        scene.call("status", place).check_refused("no agent runs there", code=1)
+        scene.call("status", place).check_refused("no agent runs there")
 
 
 class Agents:
@@ -186,7 +186,7 @@ def odd_answers(scene):
         pass
     got = scene.call("status", scene.path("odd"))
     agents.close()
-    check(got.code == 0, f"{got.code} {got.err}")
+    check(got.code == 1, f"{got.code} {got.err}")
     for rank in (1, 2, 3, 5, 7):
         check(re.search(rf"^ +{rank} +- +does not answer$", got.out, re.M), got.out)
     for line in (
@@ -198,25 +198,61 @@ def odd_answers(scene):
     check(got.out.count("for it") == 3, got.out)
 
 
+def its_code_tells_how_the_run_does(scene):
+    """Healthy; degraded from the loss of one on, in folder and at a port; down when too few are
+    left, and when nobody answers."""
+    scene.take_time()
+    ports = free_ports(5)
+    roster = scene.roster(ports[:4])
+    seen = {"listen": f"127.0.1.{{rank}}:{ports[4]}"}
+    path = scene.experiment(
+        topology__nodes=4, membership={"on_loss": "continue", "grace_s": 3}, monitor=seen
+    )
+    agents = [scene.agent(path, rank, roster) for rank in range(4)]
+    place = f"127.0.1.1:{ports[4]}"
+
+    def told(where=place):
+        got = scene.call("status", where, "--json")
+        said = json.loads(got.out)
+        check(["healthy", "degraded", "down"].index(said["state"]) == got.code, got.out)
+        return got.code, said["members"], said["of"], [row["rank"] for row in said["lost"]]
+
+    wait_until(lambda: told() == (0, 4, 4, []), "all four train")
+    check(scene.call("status", place).out.startswith("4 of 4\n"), "the first line")
+    agents[2].process.kill()
+    wait_until(lambda: told() == (1, 3, 4, [2]), "the loss is told")
+    wait_until(lambda: json.loads(page(scene.path("out1/status-1.sock"))[1])["view"] == 2, "a view")
+    check(told(scene.path("out0")) == (1, 3, 4, [2]), "it is told in a folder")
+    first = scene.call("status", place).out.splitlines()[0]
+    check(re.fullmatch(r"3 of 4, lost: 2 since \d+ s", first), first)
+    for rank in (0, 3):
+        agents[rank].process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: told() == (2, 1, 4, [0, 2, 3]), "all three are lost", 30)
+    for agent in agents:
+        agent.process.kill()
+        agent.process.wait()
+    check(scene.call("status", place).code == 2, "nobody answers")
+
+
 def nobody_is_there(scene):
     os.makedirs(scene.path("empty"))
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(scene.path("empty/status-0.sock"))
     dead.close()
-    scene.call("status", scene.path("empty")).check_refused("no agent runs there", code=1)
+    scene.call("status", scene.path("empty")).check_refused("no agent runs there")
     scene.call("status", scene.path("none")).check_refused("none", "no folder that can be read")
     check(scene.call("status").code == 2, "without a folder")
 
 
 def where_it_listens_is_checked(scene):
-    """monitor.listen: each agent of a run at its own port, on loopback only unless it is public."""
+    """monitor.listen: each agent of a run at its own port, or the run's page alone; on loopback
+    unless it is public."""
     keys = {"rounds": 3, "record": {"every": 1}, "topology": {"nodes": 2, "family": "ring"}}
     first = 10 * ((free_range() + 9) // 10)
     for number, (listen, *words) in enumerate(
         (
             (f"0.0.0.0:{first}", "0.0.0.0", '"monitor": {"public": true}'),
             ("127.0.0.1", "HOST:PORT"),
-            (f"127.0.0.1:{first}", "{rank}", "monitor.listen"),
         )
     ):
         path = scene.experiment("wrong.json", **keys, monitor={"listen": listen})
@@ -224,6 +260,13 @@ def where_it_listens_is_checked(scene):
         check(got.code != 0, f"{listen}: {got.code}")
         check(all(word in got.err for word in words), f"{listen}: {got.err}")
         check("trusted_network" not in got.err, f"{listen}: {got.err}")
+    path = scene.experiment("taken.json", **keys, monitor={"listen": f"127.0.0.1:{first}"})
+    with socket.create_server(("127.0.0.1", first)):
+        agent = scene.agent(path, 0, scene.roster(free_ports(2))).wait(30)
+    agent.check_refused("{rank}", "monitor.listen", "in use")
+    path = scene.experiment("one.json", **keys, monitor={"listen": f"127.0.0.1:{first}"})
+    got = scene.call("run", path, "--out", scene.path("one"))
+    check(got.code == 0 and f"its page: http://127.0.0.1:{first}/\n" in got.out, got.said)
     scene.call("keys", "make", "-o", scene.path("run.key")).check_well()
     everywhere = {"listen": f"0.0.0.0:{first // 10}{{rank}}", "public": True}
     key = {"key": scene.path("run.key")}

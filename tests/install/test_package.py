@@ -77,6 +77,16 @@ def test_what_is_opened_by_name_is_recommended(scene):
     check("/libIPSec_MB.so." in listed, listed)
 
 
+def test_agents_are_services(scene):
+    """The unit, its user and folders, and the rotation of logs are installed; the user is made."""
+    deb = packages()["starling"]
+    listed = call("dpkg-deb", "-c", deb)
+    for path in ("/systemd/system/starling@.service", "/sysusers.d/starling.conf",
+                 "/tmpfiles.d/starling.conf", "/etc/logrotate.d/starling"):  # fmt: skip
+        check(path in listed, f"{path} is not in {listed}")
+    check("systemd-sysusers" in call("dpkg-deb", "-I", deb, "postinst"), "no user is made")
+
+
 def check_run(folder, out, command, *arguments, **options):
     call(*command, *arguments, **options)
     with open(folder + out + "/summary.json") as file:

@@ -1,21 +1,21 @@
 /* test_layout.c - where nodes stand in a picture, and the writer of pictures. */
-#include "draw/layout.h"
-#include "draw/stress.h"
 #include "draw/svg.h"
+#include "starling/layout.h"
 #include "topologies.h"
+#include "topology/layout/stress.h"
 
-static layout place(layout_point *points, const sl_topology *t) {
-    layout l = layout_choose(t);
-    EXPECT_WELL(layout_place(points, &l, t, &error));
+static sl_layout place(sl_point *points, const sl_topology *t) {
+    sl_layout l = sl_layout_choose(t);
+    EXPECT_WELL(sl_layout_place(points, &l, t, &error));
     return l;
 }
 
-static double distance(layout_point a, layout_point b) {
+static double distance(sl_point a, sl_point b) {
     return hypot(a.x - b.x, a.y - b.y);
 }
 
 START_TEST(one_node_stands_in_the_middle) {
-    layout_point point;
+    sl_point point;
     sl_topology *t = parse("{'nodes': 1, 'family': 'star'}");
     place(&point, t);
     ck_assert(point.x == 0.5 && point.y == 0.5);
@@ -23,10 +23,10 @@ START_TEST(one_node_stands_in_the_middle) {
 
 /* A cycle under other names stands like a ring: neighbours are next to each other. */
 START_TEST(a_listed_cycle_is_a_circle) {
-    layout_point points[6];
+    sl_point points[6];
     sl_topology *t = parse("{'nodes': 6, 'edges': [[0,3],[3,1],[1,5],[5,2],[2,4],[4,0]]}");
     static const uint32_t cycle[] = {0, 3, 1, 5, 2, 4};
-    ck_assert(place(points, t).kind == LAYOUT_CYCLE);
+    ck_assert(place(points, t).kind == SL_LAYOUT_CYCLE);
     for (int i = 0; i < 6; i++)
         ck_assert_double_eq_tol(distance(points[cycle[i]], points[cycle[(i + 1) % 6]]),
                                 distance(points[0], points[3]), 1e-9);
@@ -37,10 +37,10 @@ START_TEST(a_listed_cycle_is_a_circle) {
 START_TEST(stress_recovers_what_fits_the_plane) {
     enum { N = 12 };
     uint16_t hops[N * N];
-    layout_point points[N];
+    sl_point points[N];
     for (int i = 0; i < N * N; i++)
         hops[i] = (uint16_t)abs(i / N - i % N);
-    EXPECT_WELL(stress_place(points, hops, N, &error));
+    EXPECT_WELL(sl_stress_place(points, hops, N, &error));
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
             ck_assert_double_eq_tol(distance(points[i], points[j]), abs(i - j), 0.02);
@@ -48,10 +48,10 @@ START_TEST(stress_recovers_what_fits_the_plane) {
 }
 
 START_TEST(too_many_nodes_are_refused) {
-    static layout_point points[1];
+    static sl_point points[1];
     sl_topology *t = parse("{'nodes': 501, 'family': 'ring'}");
-    layout l = layout_choose(t);
-    EXPECT_ERROR(layout_place(points, &l, t, &error), SL_EINVAL, "501");
+    sl_layout l = sl_layout_choose(t);
+    EXPECT_ERROR(sl_layout_place(points, &l, t, &error), SL_EINVAL, "501");
 }
 
 /* ---- svg ---- */

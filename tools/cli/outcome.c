@@ -8,10 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
-
-enum { HOST_BYTES = 256 };
 
 void outcome_path(char out[OUTCOME_PATH_MAX], const char *folder, int64_t rank) {
     if (rank < 0)
@@ -29,14 +26,6 @@ static int is_outcome(const struct dirent *entry) {
     return strcmp(entry->d_name, again) == 0;
 }
 
-/* Another host's lock may not be seen here, on file systems of networks. */
-static bool is_gone(int fd, const json_t *about) {
-    char host[HOST_BYTES] = "";
-    const char *there = json_string_value(json_object_get(about, "host"));
-    gethostname(host, sizeof host - 1);
-    return there != NULL && strcmp(there, host) == 0 && flock(fd, LOCK_SH | LOCK_NB) == 0;
-}
-
 static void tell(const char *name, int fd, const json_t *about) {
     const char *word = json_string_value(json_object_get(about, "outcome"));
     const char *why = json_string_value(json_object_get(about, "why"));
@@ -46,7 +35,8 @@ static void tell(const char *name, int fd, const json_t *about) {
         snprintf(who, sizeof who, "agent %u", rank);
     if (word != NULL && strcmp(word, OUTCOME_CRASHED) == 0)
         tell_line("%s crashed: %s", who, why != NULL ? why : "");
-    else if (word != NULL && strcmp(word, OUTCOME_RUNNING) == 0 && is_gone(fd, about))
+    else if (word != NULL && strcmp(word, OUTCOME_RUNNING) == 0 &&
+             sl_run_is_gone(fd, json_string_value(json_object_get(about, "host"))))
         tell_line("%s ended without a word: its process is gone (killed, or with its host), and "
                   "%s still says \"running\"",
                   who, name);

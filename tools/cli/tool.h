@@ -54,6 +54,7 @@ typedef struct options {
     const char *against; /* compare: what others are measured against; NULL: not said */
     bool watch;          /* compare: tells how far the runs are */
     const char *session; /* check: "mix", "overlap"; NULL: it is no session's */
+    bool open_page;      /* run: its page in the browser */
     bool wide;           /* tables with all columns; check: all lines */
     bool resolved;       /* check: the keys that it reads */
 } options;
@@ -128,6 +129,6 @@ double now_seconds(void);
 
 extern const command run_command, agent_command, sim_command, check_command, compare_command,
     devices_command, status_command, reload_command, checkpoint_command, average_command,
-    keys_command, topology_command, doctor_command;
+    keys_command, topology_command, show_command, top_command, doctor_command;
 
 #endif

@@ -27,7 +27,7 @@ typedef struct drawing {
 
 static svg_point at(const drawing *d, uint32_t i) {
     double side = fmin(d->b.width, d->b.height) - 2 * d->margin;
-    layout_point p = d->f->points[i];
+    sl_point p = d->f->points[i];
     return (svg_point){d->b.x + d->b.width / 2 + side * (p.x - 0.5),
                        d->b.y + d->b.height / 2 + side * (p.y - 0.5)};
 }
@@ -152,7 +152,7 @@ static void edges(const drawing *d, uint64_t round) {
     for (uint32_t i = 0; i < sl_topology_nodes(t); i++) {
         sl_row row = sl_topology_in(t, round, i);
         for (uint32_t e = 0; e < row.count; e++) {
-            uint32_t j = row.peers[e], steps = layout_wraps(&d->f->layout, i, j);
+            uint32_t j = row.peers[e], steps = sl_layout_wraps(&d->f->layout, i, j);
             double back = weight_between(sl_topology_in(t, round, j), i);
             if (!undirected)
                 one_way(d, at(d, j), at(d, i), row.weights[e], back != 0);
@@ -185,7 +185,7 @@ static bool wraps_somewhere(const picture *f) {
     bool wraps = false;
     for (uint32_t d = 0; d < f->layout.side_count; d++)
         wraps = wraps || f->layout.sides[d] > 2;
-    return wraps && f->layout.kind == LAYOUT_LATTICE &&
+    return wraps && f->layout.kind == SL_LAYOUT_LATTICE &&
            sl_topology_description(f->topology)->family == SL_FAMILY_TORUS;
 }
 

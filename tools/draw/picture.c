@@ -151,13 +151,13 @@ static int gather_curves(picture *f, sl_error *error) {
 
 static int gather_points(picture *f, sl_error *error) {
     uint32_t n = sl_topology_nodes(f->topology);
-    if (n > LAYOUT_NODES_MAX || f->structure.edges > PANEL_LINES_MAX)
+    if (n > SL_LAYOUT_NODES_MAX || f->structure.edges > PANEL_LINES_MAX)
         return 0;
     f->points = calloc(n, sizeof *f->points);
     if (f->points == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for %u nodes", n);
-    f->layout = layout_choose(f->topology);
-    return layout_place(f->points, &f->layout, f->topology, error);
+    f->layout = sl_layout_choose(f->topology);
+    return sl_layout_place(f->points, &f->layout, f->topology, error);
 }
 
 int picture_gather(picture *out, const sl_topology *topology, sl_error *error) {

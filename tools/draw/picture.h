@@ -3,9 +3,9 @@
 #ifndef PICTURE_H
 #define PICTURE_H
 
-#include "draw/layout.h"
 #include "draw/svg.h"
 #include "starling/analysis.h"
+#include "starling/layout.h"
 #include "starling/spectrum.h"
 
 /* Colours that stay apart for all eyes, and in grey. */
@@ -31,9 +31,9 @@ typedef struct picture {
     sl_traffic traffic;
     sl_spectrum spectrum;
     double *real, *imaginary; /* (nodes) NULL: too many nodes */
-    layout layout;
-    layout_point *points; /* (nodes) NULL: nodes are not shown one by one */
-    double rho_round;     /* rho, of a schedule per round */
+    sl_layout layout;
+    sl_point *points; /* (nodes) NULL: nodes are not shown one by one */
+    double rho_round; /* rho, of a schedule per round */
     double rounds; /* until the error of the worst start is at most CURVE_FLOOR; infinite: never */
     uint32_t exact_after;   /* rounds; 0: never exact */
     double *worst, *random; /* errors after round 1, 2, ...: of the worst start (worst_count), of

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/log.h"
 #include "run/agent_options.h"
@@ -22,12 +21,15 @@
 #include "run/reporter.h"
 #include "run/resume.h"
 #include "run/run_info.h"
+#include "run/service.h"
+#include "run/trace_file.h"
 
 typedef struct peer {
     const options *o;
-    options own;  /* o, with what the folder says of how it begins */
-    bool insists; /* the command says how it begins */
-    bool again;   /* its folder has what its process before recorded, of no use to go on from */
+    service *supervisor; /* by hand */
+    options own;         /* o, with what the folder says of how it begins */
+    bool insists;        /* the command says how it begins */
+    bool again; /* its folder has what its process before recorded, of no use to go on from */
     trial trial;
     uint32_t rank;
     orders told;                 /* by `starling run`; by hand the run id only */
@@ -139,6 +141,11 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     live_view_round(&p->view, round - 1);
     live_view_tick(&p->view);
     pthread_mutex_unlock(&p->viewing);
+}
+
+static void on_alive(void *context) {
+    peer *p = context;
+    service_alive(p->supervisor, p->agent, p->trial.task.rounds);
 }
 
 static int on_record(void *context, const sl_record *record, const float *x) {
@@ -362,10 +369,13 @@ static int listen_for_lookers(peer *p, sl_error *error) {
     const sl_monitor_subject subject = subject_of(p);
     const sl_monitor_place place = {.at = e->monitor.listen,
                                     .key = "monitor.listen",
+                                    .folder = p->path,
                                     .allow = "\"monitor\": {\"public\": true}",
                                     .is_public =
                                         e->monitor.is_public || e->security.trusted_network};
-    return place.at[0] == '\0' ? 0 : sl_monitor_listen(&p->port, &subject, &place, error);
+    const bool is_for_run = reports(p) && strstr(place.at, "{rank}") == NULL; /* run_page.h */
+    return place.at[0] == '\0' || is_for_run ? 0
+                                             : sl_monitor_listen(&p->port, &subject, &place, error);
 }
 
 /* Nobody has asked it to leave: for `starling run` it is lost. The same command goes on. */
@@ -373,27 +383,6 @@ static int cut_off(peer *p, sl_error *error) {
     p->outcome = "cut off";
     p->code = TOOL_SAVED;
     return error->code = SL_EPEER;
-}
-
-/* Agents of several machines have one clock in it, as far as these agree on the time. The run goes
- * on without it. */
-static void open_trace(peer *p) {
-    char file[SL_PATH_MAX + 32];
-    struct timespec now;
-    sl_error error;
-    if (!p->trial.experiment->record.trace)
-        return;
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(file, sizeof file, "%.*s/trace-%u.json", SL_PATH_MAX, p->path, p->rank);
-    const double epoch_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - now_seconds();
-    if (sl_trace_open(&p->trace, file, epoch_s, &error) != 0)
-        complain("warning: %s; this agent writes no trace", error.text);
-}
-
-static void close_trace(peer *p) {
-    sl_error error;
-    if (sl_trace_close(&p->trace, &error) != 0)
-        complain("warning: %s", error.text);
 }
 
 static int train(peer *p, sl_error *error) {
@@ -404,11 +393,14 @@ static int train(peer *p, sl_error *error) {
     open_monitor(p);
     result = sl_event_log_open(&p->log, p->path, p->rank, p->observer.notice, p->observer.context,
                                error);
-    open_trace(p);
+    if (p->trial.experiment->record.trace)
+        trace_file_open(&p->trace, p->path, p->rank);
     p->reporter.log = p->log;
     p->reporter.trace = p->trace;
     if (result == 0)
         result = sl_agent_run(p->agent, p->roster, error);
+    if (result != SL_ETRAINS) /* its loop, which says that it lives, is over */
+        service_close(p->supervisor);
     if (result != 0 && p->error.code != 0)
         *error = p->error;
     if (result == SL_ELEFT && sl_agent_lacked_quorum(p->agent))
@@ -443,7 +435,7 @@ static void close_peer(peer *p, const char *why) {
     reloads_close(&p->reloads);
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);
-    close_trace(p);
+    trace_file_close(&p->trace);
     sl_credentials_close(&p->credentials);
     if (p->outcome == NULL)
         p->outcome = stop_requested ? "stopped" : "failed";
@@ -479,6 +471,8 @@ static int prepare(peer *p, sl_error *error) {
         result = open_agent(p, error);
     if (result == 0)
         result = listen_for_lookers(p, error);
+    if (result == 0) /* it may look for names, then for agents */
+        service_ready(p->supervisor, 2 * p->trial.experiment->transport.connect_timeout_s);
     if (result == 0 && !reports(p))
         result = find_others(p, error);
     if (result == 0 && !reports(p))
@@ -500,8 +494,9 @@ static int exit_code(int result, bool started) {
 }
 
 /* *others_train: it has recorded nothing, and may join them. */
-static int be_peer(const options *o, bool insists, bool *others_train) {
+static int be_peer(const options *o, bool insists, service *supervisor, bool *others_train) {
     peer p = {.own = *o,
+              .supervisor = supervisor,
               .insists = insists,
               .rank = o->rank,
               .viewing = PTHREAD_MUTEX_INITIALIZER,
@@ -512,6 +507,7 @@ static int be_peer(const options *o, bool insists, bool *others_train) {
                                .parameters = on_parameters,
                                .round = on_round,
                                .notice = on_notice,
+                               .alive = on_alive,
                                .resumed = on_resumed,
                                .log = on_log,
                                .act = on_act,
@@ -561,12 +557,16 @@ static int run(void *request, char *const *operands, size_t count) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }
-    const int code = be_peer(o, o->resume != NULL || o->join, &others_train);
-    if (!others_train)
-        return code;
-    options joining = *o;
-    joining.join = true;
-    return be_peer(&joining, true, &others_train);
+    service supervisor;
+    service_open(&supervisor, o->report_fd < 0);
+    int code = be_peer(o, o->resume != NULL || o->join, &supervisor, &others_train);
+    if (others_train) {
+        options joining = *o;
+        joining.join = true;
+        code = be_peer(&joining, true, &supervisor, &others_train);
+    }
+    service_close(&supervisor);
+    return code;
 }
 
 const command agent_command = {

@@ -16,6 +16,7 @@
 #include "run/node_table.h"
 #include "run/replay.h"
 #include "run/resume.h"
+#include "run/run_page.h"
 #include "run/simulation.h"
 
 /* In what `run` and `sim` differ. */
@@ -89,11 +90,15 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     sl_error error = {0};
     sl_summary summary;
     live_view_open(&view, t->task.rounds, o->wide);
-    if (collector_open(&c, t, d->name, path, checkpoints, &view, &error) != 0) {
+    sl_show *page = NULL;
+    if ((d == &with_agents && run_page_open(&page, o, t->experiment, path, &error) != 0) ||
+        collector_open(&c, t, d->name, path, checkpoints, &view, &error) != 0) {
         complain("%s", error.text);
+        sl_show_close(&page);
         return TOOL_USAGE;
     }
     print_begin(d, o, t, path, &c);
+    run_page_tell(page, o);
     int result = d->run(&c, path, &summary, &error);
     c.saved = result == SL_ESAVED;
     if (result != 0)
@@ -108,6 +113,8 @@ static int run_to_end(const driver *d, const options *o, const trial *t, const c
     if (result == SL_EDIVERGED)
         stable_steps_advise(t);
     collector_close(&c);
+    sl_show_finish(page);
+    sl_show_close(&page);
     return code;
 }
 
@@ -168,8 +175,11 @@ static int sim(void *request, char *const *operands, size_t count) {
     return o->replay ? replay_run(o) : run_experiment(&simulated, o);
 }
 
-static const command_option *const option_rows[] = {&option_set,    &option_wide, &option_out,
-                                                    &option_resume, &option_log,  NULL};
+static const command_option option_open = {
+    "open", .help = "open its page in the browser (monitor.listen)", .take = take_switch,
+    .offset = offsetof(options, open_page)};
+static const command_option *const option_rows[] = {
+    &option_set, &option_wide, &option_out, &option_resume, &option_open, &option_log, NULL};
 static const command_option *const sim_rows[] = {
     &option_set,    &option_wide,      &option_out,     &option_resume,
     &option_replay, &option_end_after, &option_history, NULL};

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "cli/tool.h"
-#include "status/asking.h"
+#include "starling/starling.h"
 
 #define PATIENCE_S 0.5 /* an agent that is well answers in milliseconds */
 #define WAIT_S 75      /* names may be looked up for transport.connect_timeout_s, 60 s usually */
@@ -23,14 +23,14 @@ typedef struct told {
 } told;
 
 /* "reload" of what it said; NULL: it has not done so yet, or said nothing. The caller's. */
-static json_t *reload_of(const asked *one) {
+static json_t *reload_of(const sl_asked *one) {
     json_t *all = one->said != NULL ? json_loads(one->said, 0, NULL) : NULL;
     json_t *reload = json_incref(json_object_get(all, "reload"));
     json_decref(all);
     return reload;
 }
 
-static json_int_t count_of(const asked *one) {
+static json_int_t count_of(const sl_asked *one) {
     json_t *reload = reload_of(one);
     const json_int_t count = json_integer_value(json_object_get(reload, "count"));
     json_decref(reload);
@@ -38,7 +38,7 @@ static json_int_t count_of(const asked *one) {
 }
 
 /* Returns the exit code. */
-static int tell_one(told *t, const asked *one) {
+static int tell_one(told *t, const sl_asked *one) {
     t->rank = one->rank;
     t->before = count_of(one);
     if (one->said == NULL || one->pid <= 0)
@@ -52,7 +52,7 @@ static int tell_one(told *t, const asked *one) {
 }
 
 /* Prints its answer, if it is new. Returns the exit code. */
-static int hear_one(told *t, const asked *one) {
+static int hear_one(told *t, const sl_asked *one) {
     json_t *reload = reload_of(one);
     const char *said = json_string_value(json_object_get(reload, "said"));
     const bool well = json_is_true(json_object_get(reload, "well"));
@@ -84,17 +84,17 @@ static int hear_all(const char *folder, told *all, size_t count) {
     const double until_s = now_seconds() + WAIT_S;
     int code = TOOL_OK;
     while (count_waiting(all, count) > 0 && now_seconds() < until_s && !stop_requested) {
-        asked *now = NULL;
+        sl_asked *now = NULL;
         size_t there = 0;
         nanosleep(&between, NULL);
-        if (ask_folder(&now, &there, folder, PATIENCE_S, NULL) != 0)
+        if (sl_ask_folder(&now, &there, folder, PATIENCE_S, NULL) != 0)
             break;
         for (size_t i = 0; i < there; i++) {
             told *t = find(all, count, now[i].rank);
             if (t != NULL && hear_one(t, &now[i]) != TOOL_OK)
                 code = TOOL_FAILED;
         }
-        asked_free(now, there);
+        sl_asked_free(now, there);
         fflush(stdout);
         if (there == 0)
             break;
@@ -105,7 +105,7 @@ static int hear_all(const char *folder, told *all, size_t count) {
     return count_waiting(all, count) > 0 ? TOOL_FAILED : code;
 }
 
-static int tell_all(const char *folder, const asked *there, size_t count) {
+static int tell_all(const char *folder, const sl_asked *there, size_t count) {
     told *all = calloc(count + 1, sizeof *all);
     int code = TOOL_OK;
     if (all == NULL) {
@@ -122,13 +122,13 @@ static int tell_all(const char *folder, const asked *there, size_t count) {
 }
 
 static int run(void *request, char *const *operands, size_t operand_count) {
-    asked *there = NULL;
+    sl_asked *there = NULL;
     size_t count = 0;
     sl_error error;
     (void)request;
     (void)operand_count;
     catch_signals(NULL);
-    if (ask_folder(&there, &count, operands[0], PATIENCE_S, &error) != 0) {
+    if (sl_ask_folder(&there, &count, operands[0], PATIENCE_S, &error) != 0) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }
@@ -137,7 +137,7 @@ static int run(void *request, char *const *operands, size_t operand_count) {
         complain("%s: no agent runs there", operands[0]);
     else
         code = tell_all(operands[0], there, count);
-    asked_free(there, count);
+    sl_asked_free(there, count);
     return code;
 }
 

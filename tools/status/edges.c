@@ -44,7 +44,7 @@ static const char *name_of(const char *said, char name[NAME_MAX_BYTES]) {
     return sl_text_show(name, NAME_MAX_BYTES, said, strlen(said));
 }
 
-void print_edges(const asked *all, size_t count) {
+void print_edges(const sl_asked *all, size_t count) {
     json_t *known = json_object();
     for (size_t i = 0; i < count; i++) {
         json_t *said = all[i].said != NULL ? json_loads(all[i].said, 0, NULL) : NULL;

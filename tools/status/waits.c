@@ -56,7 +56,7 @@ static void take_state(view *v, const json_t *said, double ago_s) {
 }
 
 /* Who answers something else does not answer. */
-static bool take_own(views *vs, const asked *from, const json_t *said, bool is_by_rank) {
+static bool take_own(views *vs, const sl_asked *from, const json_t *said, bool is_by_rank) {
     const char *words = json_string_value(json_object_get(said, "waits_for"));
     const bool whole = words != NULL && json_object_get(said, "doing") != NULL;
     const json_t *edges = json_object_get(said, "neighbours");
@@ -127,7 +127,7 @@ static int by_rank(const void *a, const void *b) {
     return (one->rank > two->rank) - (one->rank < two->rank);
 }
 
-bool views_open(views *out, const asked *all, size_t count, bool are_by_rank) {
+bool views_open(views *out, const sl_asked *all, size_t count, bool are_by_rank) {
     views vs = {0};
     json_t **answers = calloc(count + 1, sizeof *answers);
     bool taken = answers != NULL;

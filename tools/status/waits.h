@@ -2,7 +2,7 @@
 #ifndef WAITS_H
 #define WAITS_H
 
-#include "status/asking.h"
+#include "starling/starling.h"
 
 /* What an agent said, or another has heard from it or of it. */
 typedef struct view {
@@ -22,7 +22,7 @@ typedef struct views {
 
 /* Of all that were asked, and of those that they have heard of. are_by_rank: their ranks are known,
  * and they must say the same. False: out of memory. */
-bool views_open(views *out, const asked *all, size_t count, bool are_by_rank);
+bool views_open(views *out, const sl_asked *all, size_t count, bool are_by_rank);
 void views_close(views *views);
 
 /* Does it wait for others, and has done so for a while? */

@@ -1,5 +1,5 @@
 /* stress.c - stress majorization; see stress.h. */
-#include "draw/stress.h"
+#include "topology/layout/stress.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -65,7 +65,7 @@ static void scaling_axis(double *axis, double *spare, const double *first, const
         spare[i] = axis[i] * sqrt(length);
 }
 
-static void scale(layout_point *points, double *work, const uint16_t *hops, uint32_t n) {
+static void scale(sl_point *points, double *work, const uint16_t *hops, uint32_t n) {
     double *means = work, *first = work + n, *second = work + 2 * (size_t)n,
            *spare = work + 3 * (size_t)n;
     for (uint32_t i = 0; i < n; i++) {
@@ -84,7 +84,7 @@ static void scale(layout_point *points, double *work, const uint16_t *hops, uint
 }
 
 /* Moves node i to where its stress is least while the others stay; returns how far. */
-static double settle(layout_point *points, const uint16_t *hops, uint32_t n, uint32_t i) {
+static double settle(sl_point *points, const uint16_t *hops, uint32_t n, uint32_t i) {
     double x = 0, y = 0, total = 0;
     for (uint32_t j = 0; j < n; j++) {
         if (j == i)
@@ -98,12 +98,12 @@ static double settle(layout_point *points, const uint16_t *hops, uint32_t n, uin
         total += weight;
     }
     double dx = x / total - points[i].x, dy = y / total - points[i].y;
-    points[i] = (layout_point){x / total, y / total};
+    points[i] = (sl_point){x / total, y / total};
     return sqrt(dx * dx + dy * dy);
 }
 
 /* Turned so that the spread along x is the largest. */
-static void lay_flat(layout_point *points, uint32_t n) {
+static void lay_flat(sl_point *points, uint32_t n) {
     double mx = 0, my = 0, xx = 0, xy = 0, yy = 0;
     for (uint32_t i = 0; i < n; i++) {
         mx += points[i].x / n;
@@ -118,10 +118,10 @@ static void lay_flat(layout_point *points, uint32_t n) {
     double angle = 0.5 * atan2(2 * xy, xx - yy), c = cos(angle), s = sin(angle);
     for (uint32_t i = 0; i < n; i++)
         points[i] =
-            (layout_point){c * points[i].x + s * points[i].y, c * points[i].y - s * points[i].x};
+            (sl_point){c * points[i].x + s * points[i].y, c * points[i].y - s * points[i].x};
 }
 
-int stress_place(layout_point *points, const uint16_t *hops, uint32_t nodes, sl_error *error) {
+int sl_stress_place(sl_point *points, const uint16_t *hops, uint32_t nodes, sl_error *error) {
     double *work = calloc(4 * (size_t)nodes, sizeof *work);
     if (work == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for the picture of %u nodes", nodes);

@@ -1,12 +1,13 @@
-/* asking.c - see asking.h. One request to each socket, and one loop for all answers: an agent that
- * is stopped costs no more time than the patience that all have. */
-#include "status/asking.h"
+/* asking.c - see starling/asking.h. One request to each socket, and one loop for all answers: an
+ * agent that is stopped costs no more time than the patience that all have. */
+#include "starling/asking.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +15,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "cli/tool.h"
+#include "base/clock.h"
 
-enum { ANSWER_BYTES_MAX = 1 << 20 };
+enum { ANSWER_BYTES_MAX = 1 << 24, REQUEST_BYTES_MAX = 256 };
 static const char request[] = "GET /status HTTP/1.0\r\n\r\n"; /* which names no host */
 
 /* A conversation with one agent. */
@@ -30,6 +31,10 @@ typedef struct talk {
 } talk;
 
 /* ---- who is there ---- */
+
+void sl_monitor_name(char out[SL_MONITOR_NAME_MAX], uint32_t rank) {
+    snprintf(out, SL_MONITOR_NAME_MAX, "status-%u.sock", rank);
+}
 
 static bool read_name(const char *name, uint32_t *rank) {
     char again[SL_MONITOR_NAME_MAX];
@@ -116,14 +121,14 @@ static void hear(talk *t) {
 }
 
 static void hear_all(talk *all, size_t count, struct pollfd *places, double patience_s) {
-    const double until_s = now_seconds() + patience_s;
+    const double until_s = sl_clock_seconds() + patience_s;
     while (true) {
         size_t open = 0;
         for (size_t i = 0; i < count; i++) {
             places[i] = (struct pollfd){.fd = all[i].fd, .events = POLLIN};
             open += all[i].fd >= 0;
         }
-        const double left_s = until_s - now_seconds();
+        const double left_s = until_s - sl_clock_seconds();
         if (open == 0 || left_s <= 0 || poll(places, count, (int)(left_s * 1000) + 1) < 0)
             return;
         for (size_t i = 0; i < count; i++)
@@ -152,16 +157,16 @@ static int ask(talk *all, size_t count, int folder, double patience_s, sl_error 
     return 0;
 }
 
-static int keep_answers(asked **out, size_t *count, const talk *all, size_t talks,
+static int keep_answers(sl_asked **out, size_t *count, const talk *all, size_t talks,
                         sl_error *error) {
-    asked *kept = calloc(talks + 1, sizeof *kept);
+    sl_asked *kept = calloc(talks + 1, sizeof *kept);
     if (kept == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory");
     *count = 0;
     for (size_t i = 0; i < talks; i++)
         if (!all[i].gone)
             kept[(*count)++] =
-                (asked){.rank = all[i].rank, .pid = all[i].pid, .said = body_of(&all[i])};
+                (sl_asked){.rank = all[i].rank, .pid = all[i].pid, .said = body_of(&all[i])};
     *out = kept;
     return 0;
 }
@@ -211,7 +216,10 @@ static int connect_to(const struct addrinfo *address, double patience_s) {
     return -1;
 }
 
-int ask_place(asked **out, size_t *count, const char *place, double patience_s, sl_error *error) {
+int sl_ask_place(sl_asked **out, size_t *count, const char *place, const char *path,
+                 double patience_s, sl_error *error) {
+    char wanted[REQUEST_BYTES_MAX];
+    const int bytes = snprintf(wanted, sizeof wanted, "GET %s HTTP/1.0\r\n\r\n", path);
     struct addrinfo *addresses = NULL;
     struct pollfd waiting;
     int result = find_address(&addresses, place, error);
@@ -222,7 +230,7 @@ int ask_place(asked **out, size_t *count, const char *place, double patience_s, 
         one.fd = connect_to(a, patience_s);
     freeaddrinfo(addresses);
     one.gone = one.fd < 0;
-    if (one.fd >= 0 && send(one.fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0)
+    if (one.fd >= 0 && send(one.fd, wanted, (size_t)bytes, MSG_NOSIGNAL) > 0)
         hear_all(&one, 1, &waiting, patience_s);
     hang_up(&one);
     result = keep_answers(out, count, &one, 1, error);
@@ -232,7 +240,8 @@ int ask_place(asked **out, size_t *count, const char *place, double patience_s, 
 
 /* ---- in a folder ---- */
 
-int ask_folder(asked **out, size_t *count, const char *folder, double patience_s, sl_error *error) {
+int sl_ask_folder(sl_asked **out, size_t *count, const char *folder, double patience_s,
+                  sl_error *error) {
     talk *all = NULL;
     size_t talks = 0;
     DIR *entries = opendir(folder);
@@ -253,7 +262,7 @@ int ask_folder(asked **out, size_t *count, const char *folder, double patience_s
     return result;
 }
 
-void asked_free(asked *all, size_t count) {
+void sl_asked_free(sl_asked *all, size_t count) {
     for (size_t i = 0; i < count; i++)
         free(all[i].said);
     free(all);

@@ -1,4 +1,4 @@
-/* board.c - see board.h.
+/* tensorboard.c - see tensorboard.h.
  *
  * An event file is a list of records: length, its checksum, an Event of protocol buffers, its
  * checksum (tensorflow/core/lib/io/record_writer.h, core/util/event.proto). Of these messages
@@ -8,7 +8,7 @@
  * A run that goes on begins a new file, whose first event tells readers to forget the steps that
  * it will write again (SessionLog.START): a viewer that reads meanwhile never sees a file shrink.
  */
-#include "folder/board.h"
+#include "folder/tensorboard.h"
 
 #include <assert.h>
 #include <math.h>
@@ -22,7 +22,7 @@
 #include "wire/bytes.h"
 
 enum { MESSAGE_BYTES = 4096, TAG_BYTES = 64, HOST_BYTES = 64, HEAD_BYTES = 12, TAIL_BYTES = 4 };
-enum { BOARD_PATH_BYTES = SL_PATH_MAX + 64 };
+enum { TENSORBOARD_PATH_BYTES = SL_PATH_MAX + 64 };
 
 typedef struct board {
     sl_lines lines;
@@ -31,7 +31,7 @@ typedef struct board {
     bool goes_on;
 } board;
 
-struct sl_boards {
+struct sl_tensorboards {
     char path[SL_PATH_MAX], host[HOST_BYTES];
     uint32_t nodes;
     board boards[]; /* (nodes + 1) the last one is the mean's */
@@ -119,8 +119,8 @@ static int append(sl_files *files, board *b, const char *path, const message *ev
 
 /* ---- files ---- */
 
-int sl_boards_open(sl_boards **out, const char *path, uint32_t nodes, sl_error *error) {
-    sl_boards *b = calloc(1, sizeof *b + (nodes + 1) * sizeof *b->boards);
+int sl_tensorboards_open(sl_tensorboards **out, const char *path, uint32_t nodes, sl_error *error) {
+    sl_tensorboards *b = calloc(1, sizeof *b + (nodes + 1) * sizeof *b->boards);
     if (b == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory for event files", path);
     snprintf(b->path, sizeof b->path, "%s", path);
@@ -136,7 +136,7 @@ static void resume(board *b, uint64_t from) {
     b->from = from;
 }
 
-void sl_boards_resume(sl_boards *b, uint32_t first, sl_line_ends ends) {
+void sl_tensorboards_resume(sl_tensorboards *b, uint32_t first, sl_line_ends ends) {
     uint64_t first_of_all = UINT64_MAX;
     for (uint32_t i = 0; b != NULL && i < ends.count; i++) {
         if (first + i < b->nodes)
@@ -147,26 +147,28 @@ void sl_boards_resume(sl_boards *b, uint32_t first, sl_line_ends ends) {
         resume(&b->boards[b->nodes], first_of_all);
 }
 
-static void folder_of(const sl_boards *b, int64_t rank, char out[BOARD_PATH_BYTES]) {
-    if (rank == SL_BOARD_MEAN)
-        snprintf(out, BOARD_PATH_BYTES, "%s/tensorboard/mean", b->path);
+static void folder_of(const sl_tensorboards *b, int64_t rank, char out[TENSORBOARD_PATH_BYTES]) {
+    if (rank == SL_TENSORBOARD_MEAN)
+        snprintf(out, TENSORBOARD_PATH_BYTES, "%s/tensorboard/mean", b->path);
     else
-        snprintf(out, BOARD_PATH_BYTES, "%s/tensorboard/node-%lld", b->path, (long long)rank);
+        snprintf(out, TENSORBOARD_PATH_BYTES, "%s/tensorboard/node-%lld", b->path, (long long)rank);
 }
 
 /* Readers take a folder's files in the order of their names. */
-static void path_of(const sl_boards *b, int64_t rank, uint64_t second, char out[SL_FILE_PATH_MAX]) {
-    char folder[BOARD_PATH_BYTES];
+static void path_of(const sl_tensorboards *b, int64_t rank, uint64_t second,
+                    char out[SL_FILE_PATH_MAX]) {
+    char folder[TENSORBOARD_PATH_BYTES];
     folder_of(b, rank, folder);
     snprintf(out, SL_FILE_PATH_MAX, "%s/events.out.tfevents.%010llu.%s", folder,
              (unsigned long long)second, b->host);
 }
 
 /* A file that is there is another process's, which has ended. */
-static int begin(const sl_boards *b, sl_files *files, int64_t rank, board *mine, sl_error *error) {
+static int begin(const sl_tensorboards *b, sl_files *files, int64_t rank, board *mine,
+                 sl_error *error) {
     static const uint8_t start[] = {1 << 3 | VARINT, 1}; /* SessionLog: status START */
     static const char version[] = "brain.Event:2";
-    char folder[BOARD_PATH_BYTES], path[SL_FILE_PATH_MAX];
+    char folder[TENSORBOARD_PATH_BYTES], path[SL_FILE_PATH_MAX];
     message head = {.used = 0}, restart = {.used = 0};
     folder_of(b, rank, folder);
     int result = sl_folder_make(folder, error);
@@ -208,11 +210,11 @@ static void put_numbers(message *summary, const json_t *object, const char *befo
     }
 }
 
-int sl_boards_add(sl_boards *b, sl_files *files, int64_t rank, const json_t *line,
-                  sl_error *error) {
+int sl_tensorboards_add(sl_tensorboards *b, sl_files *files, int64_t rank, const json_t *line,
+                        sl_error *error) {
     if (b == NULL || rank >= b->nodes)
         return 0;
-    board *mine = &b->boards[rank == SL_BOARD_MEAN ? b->nodes : rank];
+    board *mine = &b->boards[rank == SL_TENSORBOARD_MEAN ? b->nodes : rank];
     char path[SL_FILE_PATH_MAX];
     message summary = {.used = 0}, event = {.used = 0};
     int result = mine->lines.begun ? 0 : begin(b, files, rank, mine, error);
@@ -225,8 +227,8 @@ int sl_boards_add(sl_boards *b, sl_files *files, int64_t rank, const json_t *lin
     return result == 0 ? append(files, mine, path, &event, error) : result;
 }
 
-void sl_boards_close(sl_boards **boards, sl_files *files) {
-    sl_boards *b = *boards;
+void sl_tensorboards_close(sl_tensorboards **boards, sl_files *files) {
+    sl_tensorboards *b = *boards;
     for (uint32_t i = 0; b != NULL && i <= b->nodes; i++)
         sl_lines_close(files, &b->boards[i].lines);
     free(b);

@@ -1,11 +1,11 @@
 /* layout.c - where the nodes of a graph stand; see layout.h. */
-#include "draw/layout.h"
+#include "starling/layout.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "draw/stress.h"
+#include "topology/layout/stress.h"
 
 enum { TREE_ROW_LEAVES_MAX = 27 };
 #define ARC_GAP 0.9      /* of a path's circle, in radians */
@@ -39,74 +39,73 @@ static bool has_leaf_root(const sl_topology *t) {
 
 /* Sides of length 1 are no dimension; a cube's sides are all 2. One dimension alone is a line or a
  * circle. */
-static void take_sides(layout *l, const sl_topology_spec *d, sl_family family) {
+static void take_sides(sl_layout *l, const sl_topology_spec *d, sl_family family) {
     for (uint32_t k = 0; k < d->side_count; k++)
         if (d->sides[k] > 1)
             l->sides[l->side_count++] = d->sides[k];
     for (uint32_t n = d->side_count == 0 ? d->nodes : 1; n > 1; n /= 2)
         l->sides[l->side_count++] = 2;
     if (l->side_count < 2)
-        l->kind = family == SL_FAMILY_TORUS ? LAYOUT_CIRCLE : LAYOUT_ARC;
+        l->kind = family == SL_FAMILY_TORUS ? SL_LAYOUT_CIRCLE : SL_LAYOUT_ARC;
 }
 
 /* Where a family does not stand as the rules below say. */
 static const struct {
     sl_family family;
-    layout_kind kind;
+    sl_layout_kind kind;
 } usual[] = {
-    {SL_FAMILY_RING, LAYOUT_CIRCLE},
-    {SL_FAMILY_COMPLETE, LAYOUT_CIRCLE},
-    {SL_FAMILY_CIRCULANT, LAYOUT_CIRCLE},
-    {SL_FAMILY_SYMMETRIC_EXPONENTIAL, LAYOUT_CIRCLE},
-    {SL_FAMILY_WATTS_STROGATZ, LAYOUT_CIRCLE},
-    {SL_FAMILY_U_EQUISTATIC, LAYOUT_CIRCLE},
-    {SL_FAMILY_PATH, LAYOUT_ARC},
-    {SL_FAMILY_STAR, LAYOUT_HUB},
-    {SL_FAMILY_WHEEL, LAYOUT_HUB},
-    {SL_FAMILY_COMPLETE_BIPARTITE, LAYOUT_COLUMNS},
-    {SL_FAMILY_GRID, LAYOUT_LATTICE},
-    {SL_FAMILY_TORUS, LAYOUT_LATTICE},
-    {SL_FAMILY_HYPERCUBE, LAYOUT_LATTICE},
-    {SL_FAMILY_ONE_PEER_HYPERCUBE, LAYOUT_LATTICE},
-    {SL_FAMILY_K_ARY_TREE, LAYOUT_TREE},
+    {SL_FAMILY_RING, SL_LAYOUT_CIRCLE},
+    {SL_FAMILY_COMPLETE, SL_LAYOUT_CIRCLE},
+    {SL_FAMILY_CIRCULANT, SL_LAYOUT_CIRCLE},
+    {SL_FAMILY_SYMMETRIC_EXPONENTIAL, SL_LAYOUT_CIRCLE},
+    {SL_FAMILY_WATTS_STROGATZ, SL_LAYOUT_CIRCLE},
+    {SL_FAMILY_U_EQUISTATIC, SL_LAYOUT_CIRCLE},
+    {SL_FAMILY_PATH, SL_LAYOUT_ARC},
+    {SL_FAMILY_STAR, SL_LAYOUT_HUB},
+    {SL_FAMILY_WHEEL, SL_LAYOUT_HUB},
+    {SL_FAMILY_COMPLETE_BIPARTITE, SL_LAYOUT_COLUMNS},
+    {SL_FAMILY_GRID, SL_LAYOUT_LATTICE},
+    {SL_FAMILY_TORUS, SL_LAYOUT_LATTICE},
+    {SL_FAMILY_HYPERCUBE, SL_LAYOUT_LATTICE},
+    {SL_FAMILY_ONE_PEER_HYPERCUBE, SL_LAYOUT_LATTICE},
+    {SL_FAMILY_K_ARY_TREE, SL_LAYOUT_TREE},
 };
 
-layout layout_choose(const sl_topology *t) {
+sl_layout sl_layout_choose(const sl_topology *t) {
     const sl_topology_spec *d = sl_topology_description(t);
     sl_family family = d->family == SL_FAMILY_MATCHA ? d->base : d->family;
     const sl_family_info *info = sl_family_describe(family);
-    layout l = {.kind = LAYOUT_STRESS, .part = d->part};
+    sl_layout l = {.kind = SL_LAYOUT_STRESS, .part = d->part};
     if (info->directed || info->schedule)
-        l.kind = LAYOUT_CIRCLE;
+        l.kind = SL_LAYOUT_CIRCLE;
     else if (is_tree(t) && !has_leaf_root(t))
-        l.kind = LAYOUT_TREE;
+        l.kind = SL_LAYOUT_TREE;
     if (is_cycle(t))
-        l.kind = LAYOUT_CYCLE;
+        l.kind = SL_LAYOUT_CYCLE;
     for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
         if (usual[i].family == family)
             l.kind = usual[i].kind;
-    if (l.kind == LAYOUT_LATTICE)
+    if (l.kind == SL_LAYOUT_LATTICE)
         take_sides(&l, d, family);
     return l;
 }
 
 /* ---- where ---- */
 
-static void place_circle(layout_point *points, uint32_t first, uint32_t n, double gap) {
+static void place_circle(sl_point *points, uint32_t first, uint32_t n, double gap) {
     double turn = n > 1 ? (2 * M_PI - gap) / (gap > 0 ? n - 1 : n) : 0,
            start = gap > 0 ? M_PI / 2 + gap / 2 : -M_PI / 2;
     for (uint32_t i = first; i < n + first; i++)
-        points[i] =
-            (layout_point){cos(start + turn * (i - first)), sin(start + turn * (i - first))};
+        points[i] = (sl_point){cos(start + turn * (i - first)), sin(start + turn * (i - first))};
 }
 
 /* On a circle in the order in which the one cycle leads from node to node. */
-static void place_cycle(layout_point *points, const sl_topology *t) {
+static void place_cycle(sl_point *points, const sl_topology *t) {
     uint32_t n = sl_topology_nodes(t), before = 0, at = 0;
     for (uint32_t k = 0; k < n; k++) {
         const uint32_t *peers;
         double angle = 2 * M_PI * k / n;
-        points[at] = (layout_point){sin(angle), -cos(angle)};
+        points[at] = (sl_point){sin(angle), -cos(angle)};
         sl_topology_peers(t, at, &peers);
         uint32_t next = k == 0 || peers[0] != before ? peers[0] : peers[1];
         before = at;
@@ -114,17 +113,17 @@ static void place_cycle(layout_point *points, const sl_topology *t) {
     }
 }
 
-static void place_columns(layout_point *points, uint32_t part, uint32_t n) {
+static void place_columns(sl_point *points, uint32_t part, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
         uint32_t count = i < part ? part : n - part, at = i < part ? i : i - part;
-        points[i] = (layout_point){i < part ? 0 : 0.75, (at + 0.5) / count};
+        points[i] = (sl_point){i < part ? 0 : 0.75, (at + 0.5) / count};
     }
 }
 
 /* Dimensions two by two, down and right, from the outermost to the innermost: each pair nested
  * between the steps of the one before, and turned against it. */
-static void place_lattice(layout_point *points, const layout *l, uint32_t n) {
-    layout_point steps[SL_SIDES_MAX];
+static void place_lattice(sl_point *points, const sl_layout *l, uint32_t n) {
+    sl_point steps[SL_SIDES_MAX];
     double step = 1, angle = 0;
     for (uint32_t d = 0; d < l->side_count; d += 2) {
         bool single = d + 1 == l->side_count;
@@ -133,15 +132,15 @@ static void place_lattice(layout_point *points, const layout *l, uint32_t n) {
             step *= NESTED / (longest - 1);
             angle += single ? NESTED_SINGLE_TURN : NESTED_TURN;
         }
-        layout_point right = {step * cos(angle), -step * sin(angle)},
-                     down = {step * sin(angle), step * cos(angle)};
+        sl_point right = {step * cos(angle), -step * sin(angle)},
+                 down = {step * sin(angle), step * cos(angle)};
         steps[d] = single ? right : down;
         if (!single)
             steps[d + 1] = right;
     }
     for (uint32_t i = 0; i < n; i++) {
         uint32_t rest = i;
-        points[i] = (layout_point){0, 0};
+        points[i] = (sl_point){0, 0};
         for (uint32_t d = l->side_count; d-- > 0; rest /= l->sides[d]) {
             points[i].x += rest % l->sides[d] * steps[d].x;
             points[i].y += rest % l->sides[d] * steps[d].y;
@@ -149,9 +148,9 @@ static void place_lattice(layout_point *points, const layout *l, uint32_t n) {
     }
 }
 
-uint32_t layout_wraps(const layout *l, uint32_t i, uint32_t j) {
+uint32_t sl_layout_wraps(const sl_layout *l, uint32_t i, uint32_t j) {
     uint32_t steps = 0;
-    if (l->kind != LAYOUT_LATTICE)
+    if (l->kind != SL_LAYOUT_LATTICE)
         return 0;
     for (uint32_t d = l->side_count; d-- > 0; i /= l->sides[d], j /= l->sides[d]) {
         uint32_t a = i % l->sides[d], b = j % l->sides[d];
@@ -196,24 +195,24 @@ static void tree_spread(tree *r, const sl_topology *t, uint32_t i) {
     double sum = 0;
     for (uint32_t e = 0; e < degree; e++)
         if (i == 0 || peers[e] != r->parent[i]) {
-            tree_spread(r, t, peers[e]); /* as deep as the tree: at most LAYOUT_NODES_MAX */
+            tree_spread(r, t, peers[e]); /* as deep as the tree: at most SL_LAYOUT_NODES_MAX */
             sum += r->across[peers[e]];
             children++;
         }
     r->across[i] = children > 0 ? sum / children : 0.5 + r->leaves++;
 }
 
-static void tree_place(layout_point *points, const tree *r, uint32_t n) {
+static void tree_place(sl_point *points, const tree *r, uint32_t n) {
     bool rows = r->leaves <= TREE_ROW_LEAVES_MAX;
     for (uint32_t i = 0; i < n; i++) {
         double across = r->across[i] / r->leaves, down = (double)r->depth[i] / r->deepest,
                angle = 2 * M_PI * across;
-        points[i] = rows ? (layout_point){across, TREE_HEIGHT * down}
-                         : (layout_point){down * sin(angle), -down * cos(angle)};
+        points[i] = rows ? (sl_point){across, TREE_HEIGHT * down}
+                         : (sl_point){down * sin(angle), -down * cos(angle)};
     }
 }
 
-static int place_tree(layout_point *points, const sl_topology *t, sl_error *error) {
+static int place_tree(sl_point *points, const sl_topology *t, sl_error *error) {
     uint32_t n = sl_topology_nodes(t), *numbers = calloc(3 * (size_t)n, sizeof *numbers);
     tree r = {numbers, numbers + n, numbers + 2 * (size_t)n, calloc(n, sizeof(double)), 0, 0};
     int result = numbers && r.across
@@ -247,7 +246,7 @@ static void walk_from(uint16_t *hops, uint32_t *queue, const sl_topology *t, uin
     }
 }
 
-static int place_by_distances(layout_point *points, const sl_topology *t, sl_error *error) {
+static int place_by_distances(sl_point *points, const sl_topology *t, sl_error *error) {
     uint32_t n = sl_topology_nodes(t), *queue = malloc(n * sizeof *queue);
     uint16_t *hops = malloc((size_t)n * n * sizeof *hops);
     int result = queue && hops
@@ -256,7 +255,7 @@ static int place_by_distances(layout_point *points, const sl_topology *t, sl_err
     for (uint32_t i = 0; result == 0 && i < n; i++)
         walk_from(hops + (size_t)i * n, queue, t, i);
     if (result == 0)
-        result = stress_place(points, hops, n, error);
+        result = sl_stress_place(points, hops, n, error);
     free(queue);
     free(hops);
     return result;
@@ -265,7 +264,7 @@ static int place_by_distances(layout_point *points, const sl_topology *t, sl_err
 /* ---- all together ---- */
 
 /* Into the unit square, in proportion, centred. */
-static void fit(layout_point *points, uint32_t n) {
+static void fit(sl_point *points, uint32_t n) {
     double left = INFINITY, right = -INFINITY, top = INFINITY, bottom = -INFINITY;
     for (uint32_t i = 0; i < n; i++) {
         left = fmin(left, points[i].x);
@@ -275,40 +274,40 @@ static void fit(layout_point *points, uint32_t n) {
     }
     double side = fmax(right - left, bottom - top), scale = side > 0 ? 1 / side : 0;
     for (uint32_t i = 0; i < n; i++)
-        points[i] = (layout_point){0.5 + scale * (points[i].x - (left + right) / 2),
-                                   0.5 + scale * (points[i].y - (top + bottom) / 2)};
+        points[i] = (sl_point){0.5 + scale * (points[i].x - (left + right) / 2),
+                               0.5 + scale * (points[i].y - (top + bottom) / 2)};
 }
 
-int layout_place(layout_point *points, const layout *l, const sl_topology *t, sl_error *error) {
+int sl_layout_place(sl_point *points, const sl_layout *l, const sl_topology *t, sl_error *error) {
     uint32_t n = sl_topology_nodes(t);
     int result = 0;
-    if (n > LAYOUT_NODES_MAX)
+    if (n > SL_LAYOUT_NODES_MAX)
         return sl_fail(error, SL_EINVAL, "%u nodes are too many to be shown one by one; at most %u",
-                       n, LAYOUT_NODES_MAX);
+                       n, SL_LAYOUT_NODES_MAX);
     switch (l->kind) {
-    case LAYOUT_CIRCLE:
+    case SL_LAYOUT_CIRCLE:
         place_circle(points, 0, n, 0);
         break;
-    case LAYOUT_CYCLE:
+    case SL_LAYOUT_CYCLE:
         place_cycle(points, t);
         break;
-    case LAYOUT_ARC:
+    case SL_LAYOUT_ARC:
         place_circle(points, 0, n, ARC_GAP);
         break;
-    case LAYOUT_HUB:
-        points[0] = (layout_point){0, 0};
+    case SL_LAYOUT_HUB:
+        points[0] = (sl_point){0, 0};
         place_circle(points, 1, n - 1, 0);
         break;
-    case LAYOUT_COLUMNS:
+    case SL_LAYOUT_COLUMNS:
         place_columns(points, l->part, n);
         break;
-    case LAYOUT_LATTICE:
+    case SL_LAYOUT_LATTICE:
         place_lattice(points, l, n);
         break;
-    case LAYOUT_TREE:
+    case SL_LAYOUT_TREE:
         result = n > 1 ? place_tree(points, t, error) : 0;
         break;
-    case LAYOUT_STRESS:
+    case SL_LAYOUT_STRESS:
         result = place_by_distances(points, t, error);
         break;
     }

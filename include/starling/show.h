@@ -1,0 +1,42 @@
+/* show.h - a run as a page for a browser: served, live or finished, or as one file. */
+#ifndef STARLING_SHOW_H
+#define STARLING_SHOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "starling/board.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct sl_show sl_show;
+
+/* Where it is served. */
+typedef struct sl_show_place {
+    const char *at;    /* HOST:PORT; port 0: a free one */
+    const char *key;   /* begins errors: "monitor.listen" */
+    bool is_public;    /* or else on loopback only: */
+    const char *allow; /* the setting that lets it be public, as errors name it */
+} sl_show_place;
+
+/* Serves the folder's board on a thread of its own, until it is closed. SL_EINVAL: the place is
+ * none, or taken, or beyond loopback without is_public. The folder is read once somebody looks. */
+SL_API int sl_show_open(sl_show **out, const char *folder, const sl_show_place *place,
+                        sl_error *error);
+/* "http://127.0.0.1:8000/", as long as it is open. */
+SL_API const char *sl_show_address(const sl_show *show);
+/* After the run's end: gives those who look the time to see it, about a second; none if nobody
+ * does. */
+SL_API void sl_show_finish(sl_show *show);
+SL_API void sl_show_close(sl_show **show);
+
+/* The page with the board in it, one file that asks nobody for anything. malloc'ed HTML; NULL: out
+ * of memory. */
+SL_API char *sl_show_report(const sl_board *board);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

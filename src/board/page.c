@@ -1,0 +1,132 @@
+/* page.c - see page.h. All viewers share one board, which is looked at twice a second while there
+ * are some; each is sent what has changed since its own last version. */
+#include "board/page.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <event2/buffer.h>
+
+#include "base/clock.h"
+#include "board/embedded.h"
+#include "starling/types.h"
+
+#define LOOK_EVERY_S 0.45
+#define WATCHED_S 2.0
+#define PATIENCE_S 0.2 /* with agents that are asked */
+/* Nothing of another host, and nothing in line. */
+#define POLICY                                                                                     \
+    "Content-Security-Policy: default-src 'self'\r\nX-Content-Type-Options: nosniff\r\n"           \
+    "Referrer-Policy: no-referrer\r\n"
+
+struct sl_board_page {
+    char folder[SL_PATH_MAX];
+    sl_board *board;         /* NULL: nobody has looked */
+    _Atomic double looked_s; /* 0: never */
+};
+
+sl_board_page *sl_board_page_open(const char *folder) {
+    sl_board_page *page = calloc(1, sizeof *page);
+    if (page != NULL)
+        snprintf(page->folder, sizeof page->folder, "%s", folder);
+    return page;
+}
+
+void sl_board_page_close(sl_board_page **page) {
+    if (*page == NULL)
+        return;
+    sl_board_close(&(*page)->board);
+    free(*page);
+    *page = NULL;
+}
+
+bool sl_board_page_is_watched(const sl_board_page *page) {
+    return page->looked_s > 0 && sl_clock_seconds() - page->looked_s < WATCHED_S;
+}
+
+static int look(sl_board_page *p, sl_error *error) {
+    const double now_s = sl_clock_seconds();
+    int result = 0;
+    if (p->board == NULL)
+        result = sl_board_open(&p->board, p->folder, error);
+    else if (now_s - p->looked_s < LOOK_EVERY_S)
+        return 0;
+    if (result == 0)
+        result = sl_board_look(p->board, PATIENCE_S, error);
+    p->looked_s = sl_clock_seconds();
+    return result;
+}
+
+/* ---- files ---- */
+
+static void give(sl_http_answer *out, const sl_embedded *file, const char *type) {
+    out->type = type;
+    out->headers = "Content-Encoding: gzip\r\nCache-Control: no-cache\r\n" POLICY;
+    out->body = file->packed;
+    out->bytes = file->packed_bytes;
+}
+
+static void give_html(void *context, const char *query, sl_http_answer *out) {
+    (void)context;
+    (void)query;
+    give(out, &sl_page_html, "text/html; charset=utf-8");
+}
+
+static void give_css(void *context, const char *query, sl_http_answer *out) {
+    (void)context;
+    (void)query;
+    give(out, &sl_page_css, "text/css; charset=utf-8");
+}
+
+static void give_js(void *context, const char *query, sl_http_answer *out) {
+    (void)context;
+    (void)query;
+    give(out, &sl_page_js, "text/javascript; charset=utf-8");
+}
+
+static void give_icon(void *context, const char *query, sl_http_answer *out) {
+    (void)context;
+    (void)query;
+    give(out, &sl_icon_svg, "image/svg+xml");
+}
+
+/* ---- the board ---- */
+
+static void give_board(void *context, const char *query, sl_http_answer *out) {
+    sl_board_page *p = context;
+    sl_error error;
+    (void)query;
+    const int result = look(p, &error);
+    char *text = result == 0 ? sl_board_text(p->board, 0) : strdup(error.text);
+    out->status = result == 0 && text != NULL ? 200 : 500;
+    out->type = result == 0 ? "application/json" : "text/plain; charset=utf-8";
+    out->body = text != NULL ? text : "";
+    out->bytes = text != NULL ? strlen(text) : 0;
+    out->owned = text;
+}
+
+/* A folder that cannot be read now may be read at the next tick. */
+static bool tell_changes(void *context, uint64_t *cursor, struct evbuffer *out) {
+    sl_board_page *p = context;
+    if (look(p, NULL) != 0 || sl_board_version(p->board) == *cursor)
+        return true;
+    char *text = sl_board_text(p->board, *cursor);
+    const bool told = text != NULL && evbuffer_add_printf(out, "data: %s\n\n", text) > 0;
+    free(text);
+    if (told)
+        *cursor = sl_board_version(p->board);
+    return told;
+}
+
+void sl_board_page_routes(sl_board_page *page, sl_http_route routes[SL_BOARD_ROUTES]) {
+    const sl_http_route all[SL_BOARD_ROUTES] = {
+        {.path = "/", .answer = give_html},
+        {.path = "/page.css", .answer = give_css},
+        {.path = "/page.js", .answer = give_js},
+        {.path = "/icon.svg", .answer = give_icon},
+        {.path = "/board", .context = page, .answer = give_board},
+        {.path = "/events", .context = page, .stream = tell_changes},
+    };
+    memcpy(routes, all, sizeof all);
+}

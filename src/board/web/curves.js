@@ -1,0 +1,156 @@
+/* curves.js - the curves by round: loss, held-out accuracy, consensus distance measured and
+ * predicted, bytes. */
+{
+  const HEIGHT = 150;
+  const figures = [
+    { title: "loss", log: true, lines: [
+      { of: "loss", name: "mean", ink: "compute", say: number }] },
+    { title: "held-out accuracy", lines: [
+      { of: "accuracy", name: "mean of nodes", ink: "compute", say: percent },
+      { of: "averaged", name: "averaged model", ink: "encode", say: percent }] },
+    { title: "consensus distance", log: true, lines: [
+      { of: "distance", name: "measured", ink: "compute", say: number },
+      { of: "predicted", name: "predicted by averaging alone", ink: "wait", dashed: true,
+        say: number },
+      { of: "apart", name: "of neighbours", ink: "exchange", say: number }] },
+    { title: "sent by a node", lines: [{ of: "bytes", name: "", ink: "compute", say: megabytes }] },
+  ];
+
+  function columns(figure) {
+    const c = board.curves;
+    return [c.round, ...figure.lines.map((line) => c[line.of])];
+  }
+
+  const short = (value) => (value === null ? "" : Math.abs(value) >= 1e4 || Math.abs(value) < 1e-3
+    ? value === 0 ? "0" : value.toExponential(0) : String(Number(value.toPrecision(3))));
+
+  /* By what was measured; a prediction may leave it. */
+  function range(figure) {
+    const main = figure.lines.filter((line) => line.of !== "predicted");
+    const values = main.flatMap((line) => board.curves[line.of])
+      .filter((value) => value !== null && (!figure.log || value > 0));
+    if (values.length === 0) return figure.log ? [0.1, 1] : [0, 1];
+    const low = Math.min(...values), high = Math.max(...values);
+    if (figure.log) return [low / 1.5, high * 1.5];
+    const gap = high > low ? 0.05 * (high - low) : Math.abs(high) * 0.1 || 1;
+    return [Math.max(0, low - gap), high + gap];
+  }
+
+  /* Prediction begins anew at each exact point: from there a line, as the scale is logarithmic, to
+   * where the next point would be, or to the lower end of the picture. */
+  function pathOfPrediction(u) {
+    const { round, distance, predicted } = board.curves, path = new Path2D();
+    const x = (i) => u.valToPos(round[i], "x", true), bottom = u.bbox.top + u.bbox.height;
+    const y = (value) => u.valToPos(Math.max(value, 1e-300), "y", true);
+    for (let i = 1; i < round.length; i++) {
+      if (!(distance[i - 1] > 0) || predicted[i] === null) continue;
+      const top = y(distance[i - 1]), end = y(predicted[i]);
+      const part = end > bottom ? (bottom - top) / (end - top) : 1;
+      path.moveTo(x(i - 1), top);
+      path.lineTo(x(i - 1) + part * (x(i) - x(i - 1)), top + part * (end - top));
+    }
+    return { stroke: path, fill: null, clip: null, band: null, gaps: null, flags: 0 };
+  }
+
+  function options(figure, width) {
+    const axis = { stroke: colour("dim"), grid: { stroke: colour("rule"), width: 1 },
+      ticks: { show: false }, font: "11px system-ui, sans-serif" };
+    return {
+      width, height: HEIGHT, legend: { show: false },
+      cursor: { sync: { key: "rounds" }, y: false, drag: { x: false, y: false } },
+      scales: { x: { time: false },
+        y: { distr: figure.log ? 3 : 1, range: () => range(figure) } },
+      axes: [
+        { ...axis, size: 24, values: (u, ticks) => ticks.map(short) },
+        { ...axis, size: 52, space: 26,
+          values: (u, ticks) => ticks.map((v) => (figure.lines[0].of === "bytes"
+            ? short(v / 1e6) + " MB" : short(v))) }],
+      series: [{}, ...figure.lines.map((line) => ({ stroke: colour(line.ink), width: 1.7,
+        dash: line.dashed ? [5, 4] : undefined,
+        paths: line.dashed ? pathOfPrediction : undefined,
+        points: { show: !line.dashed && board.curves.round.length < 2 } }))],
+      hooks: { setCursor: [() => tell(figure)] },
+    };
+  }
+
+  /* At the cursor; else the last value that is there. */
+  function say(line, at) {
+    const values = board.curves[line.of];
+    const value = at === null ? values.findLast((one) => one !== null) : values[at];
+    return (line.name ? line.name + " " : "") + line.say(value ?? null);
+  }
+
+  function tell(figure) {
+    const rounds = board.curves.round, at = figure.plot?.cursor.idx ?? null;
+    const lines = figure.lines.filter((line) => board.curves[line.of].some((v) => v !== null));
+    figure.spans.forEach((span, i) => {
+      span.hidden = !lines.includes(figure.lines[i]);
+      setText(span.lastChild, say(figure.lines[i], at));
+    });
+    const where = rounds.length > 0 ? "round " + (at === null ? rounds.at(-1) : rounds[at])
+      : "nothing is recorded yet";
+    setText(figure.where, where);
+    figure.box.setAttribute("aria-label", figure.title + ", " + where + ": " +
+      lines.map((line) => say(line, at)).join(", "));
+  }
+
+  /* Arrow keys move along the rounds. */
+  function onKey(figure, event) {
+    const last = board.curves.round.length - 1;
+    const now = figure.plot.cursor.idx ?? last;
+    const to = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last }[event.key];
+    if (to === undefined) return;
+    event.preventDefault();
+    goTo(figure, Math.min(last, Math.max(0, to)));
+  }
+
+  function goTo(figure, index) {
+    const left = figure.plot.valToPos(board.curves.round[index], "x");
+    figure.plot.setCursor({ left, top: 10 });
+  }
+
+  function place(figure) {
+    figure.where = make("span", {});
+    figure.spans = figure.lines.map((line) => {
+      const mark = make("i", { class: line.dashed ? "dashed" : null });
+      mark.style.color = `var(--${line.ink})`;
+      return make("span", {}, mark, make("span", {}));
+    });
+    figure.box = make("div", { tabindex: 0, role: "img", class: "plot" });
+    figure.box.addEventListener("keydown", (event) => onKey(figure, event));
+    byId("charts").append(make("figure", {}, make("figcaption", {},
+      make("b", {}, figure.title), figure.where, ...figure.spans), figure.box));
+  }
+
+  function build(figure) {
+    if (figure.plot) figure.plot.destroy();
+    figure.plot = new uPlot(options(figure, figure.box.clientWidth || 300), columns(figure),
+      figure.box);
+    tell(figure);
+  }
+
+  figures.forEach(place);
+  panels.push({
+    parts: ["curves"],
+    draw() {
+      for (const figure of figures) {
+        if (!figure.plot || figure.wasFew) build(figure);
+        else figure.plot.setData(columns(figure));
+        figure.wasFew = board.curves.round.length < 2;
+        tell(figure);
+      }
+    },
+    rebuild() {
+      figures.forEach(build);
+    },
+    round(round) {
+      const index = board.curves.round.findIndex((recorded) => recorded >= round);
+      if (index >= 0) goTo(figures[0], index);
+    },
+  });
+  new ResizeObserver(() => {
+    for (const figure of figures)
+      if (figure.plot && figure.box.clientWidth !== figure.plot.width)
+        figure.plot.setSize({ width: figure.box.clientWidth, height: HEIGHT });
+  }).observe(byId("charts"));
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Writes the page as C: each of its files gzipped, as it is sent.
+
+usage: embed.py OUT.c FOLDER
+
+Scripts and styles lose comments and blanks first, so that a library can stand in the tree as it was
+published and still be a small page. Its notice of copyright stays.
+"""
+
+import gzip
+import os
+import re
+import sys
+
+SCRIPTS = ["uplot/uPlot.iife.js", "base.js", "network.js", "curves.js", "strip.js", "tables.js"]
+FILES = {
+    "page_html": ["page.html"],
+    "page_css": ["uplot/uPlot.css", "page.css"],
+    "page_js": [*SCRIPTS, "main.js"],
+    "icon_svg": ["icon.svg"],
+}
+UNUSED = r"\.u-(?:legend|inline|series|title|marker)"  # parts of uPlot's charts
+# Comments, texts, regular expressions (which stand only behind these characters), blanks, words.
+TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`"""
+    r"""|(?<=[(,=:\[!&|?{};\n])\s*/(?![/*])(?:\\.|\[(?:\\.|[^\]\\])*\]|[^/\\\n])+/[a-z]*"""
+    r"""|\s+|[\w$]+|.""",
+    re.S,
+)
+
+
+def tokens(script):
+    """Those that count, and between them "\\n" or " " where there was a blank."""
+    blank = ""
+    for token in TOKEN.findall(script):
+        if token.isspace() or token.startswith(("//", "/*")):
+            blank = "\n" if "\n" in token + blank else " "
+            continue
+        yield from filter(None, [blank, token])
+        blank = ""
+
+
+def pack_script(script):
+    notice = re.match(r"/\*\*?[^/]*Copyright.*?\*/\n", script, re.S)
+    kept = [notice.group() if notice else ""]
+    found = list(tokens(script))
+    for before, token, after in zip(["\n", *found], found, [*found[1:], "\n"]):
+        both_words = re.match(r"[\w$]{2}$", before[-1] + after[0])
+        if token == " " and not both_words and not (before[-1] == after[0] and after in "+-"):
+            continue
+        if token == "\n" and (before[-1] in "{;,([\n" or after[0] in "})].?:"):
+            continue
+        kept.append(token)
+    return "".join(kept) + "\n"
+
+
+def pack_style(style):
+    style = re.sub(r"/\*.*?\*/", "", style, flags=re.S)
+    style = re.sub(rf"[^{{}}]*{UNUSED}[^{{}}]*\{{[^{{}}]*\}}", "", style)
+    return re.sub(r"\s*([{};,>])\s*", r"\1", re.sub(r"\s+", " ", style)).strip() + "\n"
+
+
+def content(folder, names):
+    pack = {".js": pack_script, ".css": pack_style}.get(os.path.splitext(names[0])[1], str)
+    texts = [open(os.path.join(folder, name), encoding="utf-8").read() for name in names]
+    return "".join(map(pack, texts)).encode()
+
+
+def main():
+    out, folder = sys.argv[1:]
+    lines = ['/* Made by web/embed.py. */\n#include "board/embedded.h"\n']
+    for name, parts in FILES.items():
+        raw = content(folder, parts)
+        packed = gzip.compress(raw, 9, mtime=0)
+        numbers = ",".join(map(str, packed))
+        rows = "\n".join(re.findall(r".{1,96}(?:,|$)", numbers))
+        lines.append(
+            f"static const unsigned char {name}[] = {{\n{rows}}};\n"
+            f"const sl_embedded sl_{name} = {{{name}, {len(packed)}, {len(raw)}}};\n"
+        )
+    with open(out, "w", encoding="ascii") as file:
+        file.write("\n".join(lines))
+
+
+main()
