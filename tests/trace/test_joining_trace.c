@@ -276,7 +276,3 @@ START_TEST(of_two_processes_of_a_rank_one_stays) {
     sl_membership_close(&members[3]);
     members[3] = heir;
 }
-
-int main(void) {
-    return run_tests("joining trace");
-}

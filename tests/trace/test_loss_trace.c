@@ -252,7 +252,3 @@ START_TEST(a_smaller_part_of_a_higher_number_is_dropped) {
     ck_assert_uint_gt(number_of(0), 2);
     expect_dropped(0, 2, 5);
 }
-
-int main(void) {
-    return run_tests("loss trace");
-}

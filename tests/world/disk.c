@@ -189,12 +189,10 @@ int sl_disk_remove(const char *path) {
 }
 
 int sl_disk_make_folder(const char *path) {
-    (void)path;
     return 0;
 }
 
 int sl_disk_sync_folder(const char *path) {
-    (void)path;
     const int why = change();
     if (why != 0)
         return why;
@@ -216,7 +214,6 @@ int sl_disk_list(const char *folder, int (*each)(void *context, const char *name
 }
 
 int sl_disk_lock(int *handle, const char *path, uint64_t from, uint64_t count) {
-    (void)path, (void)from, (void)count;
     return new_handle(handle, 0);
 }
 

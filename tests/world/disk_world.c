@@ -28,13 +28,11 @@ static bool ended;
 /* ---- a life ---- */
 
 static int record(void *context, const sl_record *of, const float *x) {
-    (void)context;
     expected_check(of->rank, of->round.round, x);
     return 0;
 }
 
 static void on_notice(void *context, const char *text) {
-    (void)context;
     world_note(text, 0, 0, 0);
 }
 

@@ -95,7 +95,6 @@ static bool is_hit(uint32_t rank, blow_kind kind) {
 }
 
 static life_fate find_fate(uint32_t rank, bool joins) {
-    (void)joins;
     return (life_fate){.start_s = s.start_s[rank],
                        .silent = is_hit(rank, BLOW_SILENCE),
                        .refused = is_hit(rank, BLOW_REFUSAL),
@@ -106,13 +105,11 @@ static life_fate find_fate(uint32_t rank, bool joins) {
 /* ---- the run ---- */
 
 static void go_on(void *of, uint64_t ignored) {
-    (void)ignored;
     child_receive(((const blow *)of)->rank, SIGCONT);
 }
 
 static void strike(void *of, uint64_t ignored) {
     const blow *b = of;
-    (void)ignored;
     if (b >= blows + blow_count)
         return; /* it was for the run before */
     world_note(names[b->kind], b->rank, 0, 0);

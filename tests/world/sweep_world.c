@@ -27,18 +27,15 @@ static uint64_t states; /* of the disk, when the power had gone */
 /* ---- agents ---- */
 
 static void cut(void *ignored, uint64_t number) {
-    (void)ignored, (void)number;
     network_break_between(HIT, 0, BREAK_RESET);
 }
 
 static void kill_all(void *ignored, uint64_t number) {
-    (void)ignored, (void)number;
     for (int i = 0; i < NODES; i++)
         peer_kill(&peers[i], false);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
-    (void)context;
     if (disturbed && rank == HIT && round == CUT_IN)
         world_at(world_now() + 1e-4, cut, NULL, 0);
     if (disturbed && rank == HIT && round == KILL_IN && !peers[HIT].checkpoints.resume)
@@ -46,7 +43,6 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
 }
 
 static int on_record(void *context, const sl_record *record, const float *x) {
-    (void)context;
     expected_check(record->rank, record->round.round, x);
     return 0;
 }
