@@ -105,10 +105,6 @@ static void black_out(fault *f) {
     world_at(world_now() + f->seconds, start_all, NULL, 0);
 }
 
-static void break_edge(const fault *f, network_break how) {
-    seeds_count("connections broken", (uint64_t)network_break_between(f->a, f->b, how));
-}
-
 /* Whose edges may be named by those who end early. */
 static void blame(const fault *f) {
     const bool edge = f->kind == FAULT_CUT || f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE ||
@@ -131,13 +127,10 @@ static void hit(void *of, uint64_t ignored) {
     last_fault_s = fmax(last_fault_s, world_now() + f->seconds + (starts ? s.connect_s : 0));
     switch (f->kind) {
     case FAULT_CUT:
-        break_edge(f, BREAK_RESET);
-        break;
     case FAULT_HALF_OPEN:
-        break_edge(f, BREAK_HALF_OPEN);
-        break;
-    case FAULT_MUTE:
-        break_edge(f, BREAK_MUTE);
+    case FAULT_MUTE: /* they have one order */
+        seeds_count("connections broken", (uint64_t)network_break_between(
+                                              f->a, f->b, (network_break)(f->kind - FAULT_CUT)));
         break;
     case FAULT_CORRUPT:
         network.corrupt = 0.05;

@@ -1,6 +1,6 @@
 /* sweep_world.c - one small run, and a fault at every n-th call, for every n: an allocation of an
- * agent fails, a change of the disk fails, the power goes; in the virtual world
- * (docs/reliability.md).
+ * agent fails, a change of the disk fails, the power goes, and a bit of a file turns; in the
+ * virtual world (docs/reliability.md).
  *
  * The run has what there is to go wrong: a connection breaks, all agents are killed and go on from
  * their checkpoints. Held of each n: training goes on, or ends with one error and frees all memory;
@@ -120,7 +120,8 @@ static void open_world(bool disturb) {
     strcpy(s.text,
            "{\"rounds\": 4, \"topology\": {\"nodes\": 3, \"family\": \"path\"}, \"algorithm\":"
            " {\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}}, \"record\":"
-           " {\"every\": 1}, \"optimizer\": {\"learning_rate\": 0.1}, \"checkpoint\": {\"every\":"
+           " {\"every\": 1}, \"optimizer\": {\"learning_rate\": 0.1, \"momentum\": 0.5}, "
+           "\"checkpoint\": {\"every\":"
            " 1, \"keep\": 3}, \"transport\": {\"chunk_bytes\": 4096, \"timeout_s\": 1,"
            " \"connect_timeout_s\": 2, \"round_timeout_s\": 10, \"reconnect_s\": 3},"
            " \"membership\": {\"on_loss\": \"stop\"}}");
@@ -150,7 +151,8 @@ static bool fail_agents_disk(uint64_t n) {
 static bool lose_power(uint64_t n) {
     bool there = false;
     for (int names = 0, names_max = 0; names <= names_max; names++)
-        for (disk_tear tear = TEAR_ALL; tear < TEARS; tear++) {
+        for (int tear = TEAR_ALL; tear <= TEARS; tear++) {
+            const bool rots = tear == TEARS; /* nothing is torn, and one bit turns */
             open_world(false);
             disk.last = n;
             disk.stop = kill_life;
@@ -159,9 +161,11 @@ static bool lose_power(uint64_t n) {
             names_max = disk_loose_names();
             /* A cut is on the disk once something of a later one is written. */
             const uint64_t cut = expected_newest(NULL), latest = expected_latest();
-            disk_lose_power_to(names, tear);
+            disk_lose_power_to(names, rots ? TEAR_ALL : (disk_tear)tear);
+            if (rots)
+                disk_rot();
             states++;
-            go_on_from(latest > cut ? cut : 0);
+            go_on_from(latest > cut && !rots ? cut : 0);
             expected_end();
         }
     return there;
