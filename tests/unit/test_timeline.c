@@ -114,18 +114,6 @@ START_TEST(a_link_in_takes_what_comes_first) {
     check_seconds(t, &slow, 2 * COMPUTE + LATENCY + 1000 * BYTE);
 }
 
-START_TEST(an_old_model_leaves_before_the_gradient_is_there) {
-    for (int overlaps = 0; overlaps < 2; overlaps++) {
-        sl_timeline *t = open_timeline(2);
-        for (uint64_t r = 1; r <= 3; r++) {
-            send_either(t, 0, r, overlaps, 1, 2000);
-            send_either(t, 1, r, overlaps, 0, 2000);
-            END_ROUND(t, 1, 1);
-        }
-        check_seconds(t, &links, 3 * (overlaps ? COMPUTE : COMPUTE + LATENCY + 2000 * BYTE));
-    }
-}
-
 /* A round whose message waits for its gradient, and one whose message does not. */
 START_TEST(rounds_of_one_run_may_differ) {
     sl_timeline *t = open_timeline(2);
