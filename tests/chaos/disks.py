@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Disks that are full, fail or are read-only, under real commands: what ends says which file and
 why, in one line; what can do without goes on; and from the newest whole cut a run goes on with the
-same bits. Real file systems where they can be mounted; else failing_disk.c. disk_world and
+same bits. Real file systems where they can be mounted; else failing_disk.c. sweep_world and
 test_record_errors let each call fail."""
 import contextlib
 import os

@@ -15,12 +15,9 @@ START_TEST(who_is_cut_trains_no_further_until_a_view) {
     meet(0, 3); /* its node was cut, and so there is a view, of the same members */
     expect_rounds_until(3, 10);
     pass(3);
-    for (uint32_t i = 0; i < 4; i++) {
-        expect_view(i, 2, 4);
-        expect_same(i, 0);
-        expect_training(i);
+    expect_agreed(0, 4, 2, 4);
+    for (uint32_t i = 0; i < 4; i++)
         ck_assert_uint_eq(viewed[i], 2);
-    }
     train(3);
     expect_view(0, 2, 4);
     expect_cuts(4, 1);
@@ -36,11 +33,8 @@ START_TEST(a_suspect_that_answers_stays) {
     }
     meet(1, 3);
     train(1);
-    for (uint32_t i = 0; i < 4; i++) {
-        expect_view(i, 3, 4);
-        ck_assert_uint_eq(sl_membership_newest(members[i])->broken_count, 0);
-        expect_training(i);
-    }
+    expect_agreed(0, 4, 3, 4);
+    ck_assert_uint_eq(sl_membership_newest(members[0])->broken_count, 0);
     expect_cuts(4, 1); /* an edge that is whole again cuts nothing */
 }
 
@@ -96,11 +90,7 @@ START_TEST(a_minority_rests_and_comes_back) {
     open_members(5);
     part(3, 5);
     train(12);
-    expect_view(0, 2, 3);
-    for (uint32_t i = 0; i < 3; i++) {
-        expect_same(i, 0);
-        expect_quorum(i);
-    }
+    expect_agreed(0, 3, 2, 3);
     expect_rest(3, 2, 3);
     expect_rest(4, 2, 3);
     heal(3, 5);
@@ -120,9 +110,7 @@ START_TEST(where_the_lowest_has_ended_the_next_one_splits) {
     all_see_it_end(0);
     part(3, 5);
     train(12);
-    expect_view(1, 2, 2);
-    expect_same(1, 2);
-    expect_quorum(1);
+    expect_agreed(1, 3, 2, 2);
     expect_rest(3, 2, 3);
 }
 
@@ -135,15 +123,12 @@ START_TEST(a_loss_may_be_known_as_an_end_later) {
     expect_rest(1, 1, 2);
     all_see_it_end(0);
     train(2);
-    expect_view(1, 2, 1);
-    expect_quorum(1);
+    expect_agreed(1, 2, 2, 1);
     start(0, NULL, 0);
     meet(0, 1);
     join(0, 1);
     train(2);
-    expect_view(1, 3, 2);
-    expect_same(0, 1);
-    expect_quorum(1);
+    expect_agreed(0, 2, 3, 2);
 }
 
 START_TEST(who_has_done_its_last_round_does_not_count) {
@@ -152,8 +137,7 @@ START_TEST(who_has_done_its_last_round_does_not_count) {
     lost(1, 0);
     step(1, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = 0});
     train(2);
-    expect_view(1, 2, 1);
-    expect_quorum(1);
+    expect_agreed(1, 2, 2, 1);
 }
 
 /* Of five members, those from 2 on decide on view 2, and all of these but the first on view 3. It
@@ -204,10 +188,8 @@ static void train_apart(uint32_t from, uint32_t n) {
     open_members(n);
     part(from, n);
     train(8);
-    expect_view(0, 2, from);
-    expect_view(from, 2, n - from);
-    expect_quorum(0);
-    expect_quorum(n - 1);
+    expect_agreed(0, from, 2, from);
+    expect_agreed(from, n, 2, n - from);
 }
 
 /* Ranks from `low` to `high` were in the part that does not go on. */
@@ -251,8 +233,4 @@ START_TEST(a_smaller_part_of_a_higher_number_is_dropped) {
     train(3);
     ck_assert_uint_gt(number_of(0), 2);
     expect_dropped(0, 2, 5);
-}
-
-int main(void) {
-    return run_tests("loss trace");
 }

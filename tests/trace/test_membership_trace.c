@@ -358,7 +358,3 @@ START_TEST(damaged_messages_are_refused) {
         ck_assert_int_eq(cuts[0], 0);
     }
 }
-
-int main(void) {
-    return run_tests("membership trace");
-}

@@ -441,7 +441,3 @@ START_TEST(an_exchange_that_is_cut_beside_the_gradient_ends_with_it) {
     ck_assert(update.round_done && update.compute);
     expect_model(0, 2);
 }
-
-int main(void) {
-    return run_tests("node trace");
-}

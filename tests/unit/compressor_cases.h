@@ -28,6 +28,7 @@ static const sl_compressor_config particular[] = {
     KIND(SCALED_SIGN, .bucket = 0),
     KIND(SCALED_SIGN, .bucket = 512),
     KIND(SCALED_SIGN, .bucket = 13),
+    KIND(SCALED_SIGN, .bucket = 266240), /* each of 262144, which go at once, and some more */
     KIND(ONE_BIT, .bucket = 0),
     KIND(ONE_BIT, .bucket = 2048),
     KIND(ONE_BIT, .bucket = 7),
@@ -50,6 +51,7 @@ static const sl_compressor_config particular[] = {
     KIND(RANDOM_K, .fraction = 0.67),
     KIND(RANDOM_K, .fraction = 0.9, .scaled = true),
     KIND(RANDOM_K, .fraction = 0.3, .scaled = true, .contractive = true),
+    KIND(SHARED_MASK, .fraction = 0.3),
     KIND(SHARED_MASK, .fraction = 0.3, .order = SL_ORDER_CYCLIC),
     KIND(RANDOM_DROPPING, .probability = 0.02, .scaled = true),
     KIND(RANDOM_DROPPING, .probability = 0.7),
@@ -64,6 +66,8 @@ static const sl_compressor_config particular[] = {
     KIND(ADACOMP, .bin = 1),
     KIND(ADACOMP, .bin = 64),
     KIND(ADACOMP, .bin = 1500),
+    KIND(MODULAR, .bits = 7, .theta = 0.4),
+    KIND(GRID, .bits = 9),
 };
 
 static sl_compressor_config cases[CASES_MAX];
@@ -100,51 +104,6 @@ static void gather_cases(void) {
                 sl_compressor_check(&config, 1000, &(sl_error){0}) == 0)
                 add_case(config);
         }
-}
-
-/* ---- how they are used ---- */
-
-/* False: a part of so many bytes is too short for a rotated piece. */
-static bool opens(const sl_compressor_config *c, size_t d, size_t part_bytes) {
-    sl_codec *codec = NULL;
-    sl_error error = {0};
-    const int result = sl_codec_open(&codec, c, d, part_bytes, &error);
-    ENSURE(result == 0 || (part_bytes < PART_USUAL && strstr(error.text, "cannot be shorter")),
-           "%s, d %zu: %s", name_of(c), d, error.text);
-    sl_codec_close(&codec);
-    return result == 0;
-}
-
-static void read_block(void *context, size_t from, size_t count, float *out) {
-    ENSURE(count <= SL_BLOCK && from % SL_BLOCK == 0, "[%zu, %zu)", from, from + count);
-    memcpy(out, (const float *)context + from, count * sizeof *out);
-}
-
-static sl_source source_of(const sl_compressor_config *c, float *v, const float *fresh,
-                           bool is_read) {
-    const float *second = sl_compressor_reads_fresh(c->kind) ? fresh : NULL;
-    return is_read ? (sl_source){.read = read_block, .context = v, .fresh = second}
-                   : (sl_source){.vector = v, .fresh = second};
-}
-
-/* Do random numbers decide? Then they are others of each tensor. */
-static bool is_drawn(const sl_compressor_config *c) {
-    switch ((int)c->kind) {
-    case SL_COMPRESSOR_QSGD:
-    case SL_COMPRESSOR_TERNGRAD:
-    case SL_COMPRESSOR_NATURAL:
-    case SL_COMPRESSOR_ROTATED_QSGD:
-    case SL_COMPRESSOR_ROTATED_TERNGRAD:
-    case SL_COMPRESSOR_DRIVE:
-    case SL_COMPRESSOR_EDEN:
-    case SL_COMPRESSOR_RANDOM_K:
-    case SL_COMPRESSOR_RANDOM_DROPPING:
-    case SL_COMPRESSOR_MAGNITUDE_DROPPING:
-    case SL_COMPRESSOR_SHARED_MASK: /* or other blocks of each */
-        return true;
-    default:
-        return false;
-    }
 }
 
 #endif

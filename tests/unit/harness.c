@@ -2,6 +2,7 @@
 #include "harness.h"
 
 #include <errno.h>
+#include <stdarg.h>
 
 int run_suite(Suite *suite) {
     SRunner *runner = srunner_create(suite);
@@ -53,6 +54,15 @@ const char *quoted(const char *text) {
     for (char *at = copy; at != NULL && (at = strchr(at, '\'')) != NULL;)
         *at = '"';
     return copy;
+}
+
+const char *printed(const char *format, ...) {
+    char *text = NULL;
+    va_list arguments;
+    va_start(arguments, format);
+    ck_assert_int_ge(vasprintf(&text, format, arguments), 0);
+    va_end(arguments);
+    return close_behind(text, free);
 }
 
 static void close_all(void) {

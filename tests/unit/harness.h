@@ -33,6 +33,9 @@ float *new_floats(size_t count);
 /* The text with " for each ', until the test ends. NULL stays. */
 const char *quoted(const char *text);
 
+/* What printf prints, until the test ends. */
+__attribute__((format(printf, 1, 2))) const char *printed(const char *format, ...);
+
 /* A row of a table, so that clang-format fills its lines. */
 #define ROW(...)                                                                                   \
     { __VA_ARGS__ }

@@ -1,4 +1,4 @@
-/* secure_pairs.h - keys for tests, made in a folder that is gone afterwards. */
+/* secure_pairs.h - keys for tests; those of nodes are made in a folder that is gone afterwards. */
 #ifndef STARLING_TEST_SECURE_PAIRS_H
 #define STARLING_TEST_SECURE_PAIRS_H
 
@@ -15,17 +15,13 @@ static inline void make_key_folder(char folder[32]) {
 }
 
 static inline sl_credentials *make_run_key(void) {
-    char folder[32], path[64];
-    sl_credentials *credentials = NULL;
-    make_key_folder(folder);
-    snprintf(path, sizeof path, "%s/run.key", folder);
-    int result = sl_run_key_make(path, NULL);
+    char text[SL_RUN_KEY_FILE_BYTES + 1];
+    sl_credentials *key = NULL;
+    int result = sl_run_key_text(text, NULL);
     if (result == 0)
-        result = sl_credentials_load_key(&credentials, path, NULL);
+        result = sl_credentials_take_key(&key, text, SL_RUN_KEY_FILE_BYTES, NULL);
     assert(result == 0);
-    unlink(path);
-    rmdir(folder);
-    return credentials;
+    return key;
 }
 
 static inline sl_credentials *make_node(void) {

@@ -11,19 +11,13 @@ static inline void make_base(void) {
 }
 
 static inline void remove_base(void) {
-    char command[128];
-    snprintf(command, sizeof command, "chmod -R u+w %s; rm -rf %s", base, base);
-    ck_assert_int_eq(system(command), 0);
+    ck_assert_int_eq(system(printed("chmod -R u+w %s; rm -rf %s", base, base)), 0);
     memcpy(base + strlen(base) - 6, "XXXXXX", 6);
 }
 
-/* A path in it; valid until eight calls later. */
+/* A path in it. */
 static inline const char *at(const char *name) {
-    static char paths[8][256];
-    static int next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s/%s", base, name);
-    return path;
+    return printed("%s/%s", base, name);
 }
 
 static inline void put(const char *path, const char *text) {

@@ -49,7 +49,7 @@ static void expect_within(const char *json, const char *what, sl_bounds found, s
 static void compare_closed_form(const char *json) {
     sl_topology_spec spec;
     sl_structure known, found = structure_of(json);
-    EXPECT_WELL(sl_topology_spec_parse(&spec, json, "test", &error));
+    EXPECT_WELL(sl_topology_spec_parse(&spec, quoted(json), "test", &error));
     ck_assert_msg(sl_structure_closed_form(&known, &spec), "%s", json);
     expect_within(json, "diameter", found.diameter, known.diameter);
     expect_within(json, "edge connectivity", found.edge_connectivity, known.edge_connectivity);
@@ -83,31 +83,22 @@ static void compare_closed_form(const char *json) {
 
 START_TEST(formulas_are_what_is_found) {
     static const char *const line[] = {"ring", "path", "star", "complete"};
-    char json[160];
     for (unsigned n = 1; n <= 300; n += n < 12 ? 1 : 96)
-        for (size_t i = 0; i < 4; i++) {
-            snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"%s\"}", n, line[i]);
-            compare_closed_form(json);
-        }
+        for (size_t i = 0; i < 4; i++)
+            compare_closed_form(printed("{'nodes': %u, 'family': '%s'}", n, line[i]));
     for (unsigned a = 1; a <= 5; a++)
         for (unsigned b = 1; b <= 4; b++)
             for (unsigned c = 1; c <= 3; c++)
-                for (int wraps = 0; wraps < 2; wraps++) {
-                    snprintf(json, sizeof json,
-                             "{\"nodes\": %u, \"family\": \"%s\", \"sides\": [%u, %u, %u]}",
-                             a * b * c, wraps ? "torus" : "grid", a, b, c);
-                    compare_closed_form(json);
-                }
-    for (unsigned n = 2; n <= 64; n *= 2) {
-        snprintf(json, sizeof json, "{\"nodes\": %u, \"family\": \"hypercube\"}", n);
-        compare_closed_form(json);
-    }
+                for (int wraps = 0; wraps < 2; wraps++)
+                    compare_closed_form(
+                        printed("{'nodes': %u, 'family': '%s', 'sides': [%u, %u, %u]}", a * b * c,
+                                wraps ? "torus" : "grid", a, b, c));
+    for (unsigned n = 2; n <= 64; n *= 2)
+        compare_closed_form(printed("{'nodes': %u, 'family': 'hypercube'}", n));
     for (unsigned n = 6; n <= 14; n++)
-        for (unsigned offset = 2; offset <= n / 2; offset++) {
-            snprintf(json, sizeof json,
-                     "{\"nodes\": %u, \"family\": \"circulant\", \"offsets\": [1, %u]}", n, offset);
-            compare_closed_form(json);
-        }
+        for (unsigned offset = 2; offset <= n / 2; offset++)
+            compare_closed_form(
+                printed("{'nodes': %u, 'family': 'circulant', 'offsets': [1, %u]}", n, offset));
 }
 
 /* What would take too long is bounded, and the bounds hold: 20,000 random nodes of degree 4. */

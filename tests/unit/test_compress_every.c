@@ -17,6 +17,51 @@ __attribute__((constructor)) static void gather(void) {
     slow_count = is_quick ? 0 : case_count;
 }
 
+/* ---- how they are used ---- */
+
+/* False: a part of so many bytes is too short for a rotated piece. */
+static bool opens(const sl_compressor_config *c, size_t d, size_t part_bytes) {
+    sl_codec *codec = NULL;
+    sl_error error = {0};
+    const int result = sl_codec_open(&codec, c, d, part_bytes, &error);
+    ENSURE(result == 0 || (part_bytes < PART_USUAL && strstr(error.text, "cannot be shorter")),
+           "%s, d %zu: %s", name_of(c), d, error.text);
+    sl_codec_close(&codec);
+    return result == 0;
+}
+
+static void read_block(void *context, size_t from, size_t count, float *out) {
+    ENSURE(count <= SL_BLOCK && from % SL_BLOCK == 0, "[%zu, %zu)", from, from + count);
+    memcpy(out, (const float *)context + from, count * sizeof *out);
+}
+
+static sl_source source_of(const sl_compressor_config *c, float *v, const float *fresh,
+                           bool is_read) {
+    const float *second = sl_compressor_reads_fresh(c->kind) ? fresh : NULL;
+    return is_read ? (sl_source){.read = read_block, .context = v, .fresh = second}
+                   : (sl_source){.vector = v, .fresh = second};
+}
+
+/* Do random numbers decide? Then they are others of each tensor. */
+static bool is_drawn(const sl_compressor_config *c) {
+    switch ((int)c->kind) {
+    case SL_COMPRESSOR_QSGD:
+    case SL_COMPRESSOR_TERNGRAD:
+    case SL_COMPRESSOR_NATURAL:
+    case SL_COMPRESSOR_ROTATED_QSGD:
+    case SL_COMPRESSOR_ROTATED_TERNGRAD:
+    case SL_COMPRESSOR_DRIVE:
+    case SL_COMPRESSOR_EDEN:
+    case SL_COMPRESSOR_RANDOM_K:
+    case SL_COMPRESSOR_RANDOM_DROPPING:
+    case SL_COMPRESSOR_MAGNITUDE_DROPPING:
+    case SL_COMPRESSOR_SHARED_MASK: /* or other blocks of each */
+        return true;
+    default:
+        return false;
+    }
+}
+
 /* ---- messages ---- */
 
 static float *uneven(size_t d, uint32_t stream) {

@@ -38,6 +38,11 @@ static const struct {
         {1, 1 + 0x1p-11f, 1 + 0x3p-11f, -65504, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 0x1.ffcp-15f,
          65519.996f},
         {1, 1, 1, -0x1p16f, 0x1p-24f, 0x1p-25f, 0x1.8p-25f, 0x1p-14f, 0x1p16f}, .count = ANY),
+    ROW(KIND(FLOAT8), 4, {1, -2, 57344, 0}, {1, -2, 57344, 0}, BYTES(0x3C, 0xC0, 0x7B, 0)),
+    /* two bits of a mantissa, and even ones of a tie */
+    ROW(KIND(FLOAT8), 9,
+        {1.125f, 1.126f, -1.375f, 1.374f, 61439, 0x1p-17f, 0x1.1p-17f, 0x1.8p-16f, 0x1.8p-15f},
+        {1, 1.25f, -1.5f, 1.25f, 57344, 0, 0x1p-16f, 0x1p-15f, 0x1.8p-15f}, .count = ANY),
     /* of equal magnitudes the lower index is kept */
     ROW(KIND(TOP_K, .k = 3), 7, {1, -2, 2, 0.5f, -2, 2, -1}, {0, -2, 2, 0, -2, 0, 0}, .count = ANY),
     /* 4.0, then 1 << 1 | 1 and 3 << 1 | 0, of 4 bits each */

@@ -1,5 +1,5 @@
 /* test_compress_promises.c - what definitions promise: qualities in numbers, errors as papers have
- * them, and of the dense-coded compressors refusal of what cannot be sent. */
+ * them, streams of random numbers, and refusal of what cannot be sent. */
 #include <float.h>
 
 #include "messages.h"
@@ -119,6 +119,22 @@ START_TEST(bounds_are_reached) {
     ck_assert_double_eq_tol(error_of(&sbc, w, D), 1 - sl_compressor_quality(&sbc, D).delta, 1e-6);
 }
 
+/* Every message of an exchange has random numbers of its own, however many there are. */
+START_TEST(messages_have_streams_of_their_own) {
+    static const uint32_t stages[] = {0, 1, 255, 256, 257, 511, 512, 65535};
+    enum { STAGES = sizeof stages / sizeof *stages, EXCHANGES = 3 };
+    static const uint64_t exchanges[EXCHANGES] = {1, 2, (UINT64_C(1) << 40) - 1};
+    uint32_t blocks[STAGES * EXCHANGES][4];
+    for (size_t i = 0; i < STAGES * EXCHANGES; i++) {
+        const sl_message m = {
+            .seed = 1, .exchange = exchanges[i / STAGES], .sender = 3, .stage = stages[i % STAGES]};
+        const sl_rng_key key = sl_message_key(&m);
+        sl_rng_block(&key, 0, blocks[i]);
+        for (size_t j = 0; j < i; j++)
+            ck_assert_int_ne(memcmp(blocks[i], blocks[j], sizeof blocks[i]), 0);
+    }
+}
+
 /* ---- extreme inputs ---- */
 
 static float value_of(uint32_t bits) {
@@ -138,6 +154,8 @@ START_TEST(test_out_of_range_is_refused) {
                                qsgd = {.kind = SL_COMPRESSOR_QSGD, .levels = 3};
     ck_assert_int_eq(send_pair(half, 0, -65519.996f), 0);
     ck_assert_int_eq(send_pair(half, 0, 65520), SL_EDIVERGED);
+    ck_assert_int_eq(send_pair(CONFIG(FLOAT8), 0, -61439), 0);
+    ck_assert_int_eq(send_pair(CONFIG(FLOAT8), 0, -61440), SL_EDIVERGED);
     ck_assert_int_eq(send_pair(brain, 0, value_of(0x7F7F7FFF)), 0);
     ck_assert_int_eq(send_pair(brain, 0, value_of(0x7F7F8000)), SL_EDIVERGED);
     ck_assert_int_eq(send_pair(natural, 0, -0x1p127f), 0);

@@ -166,14 +166,12 @@ START_TEST(idx_counts_must_agree) {
 
 static sl_data_config write_cifar(size_t test_size) {
     static uint8_t records[2 * 3073];
-    char name[32];
     for (size_t i = 0; i < sizeof records; i++)
         records[i] = (uint8_t)(i % 251);
     for (int i = 1; i <= 5; i++) {
-        snprintf(name, sizeof name, "data_batch_%d.bin", i);
         records[0] = (uint8_t)i;
         records[3073] = (uint8_t)(i + 4);
-        write_file(name, records, sizeof records);
+        write_file(printed("data_batch_%d.bin", i), records, sizeof records);
     }
     if (test_size > 0)
         write_file("test_batch.bin", records, test_size);

@@ -180,9 +180,7 @@ START_TEST(damaged_lines_are_refused_with_their_place) {
         {RESUME("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"), ":2: passed_over: [1,1"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        char text[1024];
-        snprintf(text, sizeof text, UP "\n%s\n" UP "\n", wrong[i].line);
-        put(at("events-1.jsonl"), text);
+        put(at("events-1.jsonl"), printed(UP "\n%s\n" UP "\n", wrong[i].line));
         count = 0;
         EXPECT_ERROR(sl_event_log_read(at("events-1.jsonl"), take, NULL, NULL, &error), SL_EFILE,
                      wrong[i].text);

@@ -293,8 +293,8 @@ START_TEST(an_override_may_change_the_inline_topology) {
 }
 
 START_TEST(a_path_in_an_override_starts_where_the_command_runs) {
-    char other[128], here[PATH_MAX];
-    snprintf(other, sizeof other, "%s/other", base);
+    const char *other = at("other");
+    char here[PATH_MAX];
     ck_assert_ptr_nonnull(getcwd(here, sizeof here));
     ck_assert_int_eq(mkdir(other, 0700), 0);
     put(at("other/ring.json"), "{\"nodes\": 9, \"family\": \"ring\"}");
@@ -386,11 +386,9 @@ START_TEST(links_are_compared_where_an_order_follows_from_them) {
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         uint64_t hashes[2];
         for (int slow = 0; slow < 2; slow++) {
-            char json[512];
-            snprintf(json, sizeof json,
-                     WITH("\"transport\": {\"overlap\": \"%s\"},"
-                          " \"network\": {\"gradient_ms\": 5, \"latency_ms\": %d}"),
-                     ways[i], 1 + slow);
+            const char *json = printed(WITH("'transport': {'overlap': '%s'},"
+                                            " 'network': {'gradient_ms': 5, 'latency_ms': %d}"),
+                                       ways[i], 1 + slow);
             hashes[slow] = sl_experiment_section_hash(parse(json), SL_SECTION_run);
         }
         ck_assert((hashes[0] == hashes[1]) == (i == 0));
@@ -407,13 +405,10 @@ START_TEST(the_spelling_of_a_number_does_not_change_the_hash) {
 /* ---- the memory it needs ---- */
 
 static sl_run_memory memory_with(const char *section, const char *value) {
-    char json[512];
     sl_run_memory memory;
     sl_plan plan;
-    snprintf(json, sizeof json, WITH("\"%s\": %s"), section, value);
-    sl_experiment *e = parse(json);
-    int result = sl_algorithm_plan(&plan, &e->algorithm, e->topology, 1000, &error);
-    ck_assert_msg(result == 0, "%s", error.text);
+    sl_experiment *e = parse(printed(WITH("'%s': %s"), section, value));
+    EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, 1000, &error));
     sl_experiment_memory(&memory, e, &plan, 1000, 0);
     return memory;
 }

@@ -228,13 +228,10 @@ START_TEST(keys_are_listed_with_what_they_allow) {
 
 START_TEST(a_ca_stands_beside_certificates_only) {
     static const char *const others[] = {"none", "auto", "key"};
-    char text[256], words[64];
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        snprintf(text, sizeof text, WITH("\"security\": {\"mode\": \"%s\", \"ca\": \"/ca.crt\"%s}"),
-                 others[i], i > 0 ? ", \"key\": \"run.key\"" : "");
-        snprintf(words, sizeof words, "security.mode is \"%s\"", others[i]);
-        refuse(text, "security.ca: /ca.crt is given", words);
-    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        refuse(printed(WITH("'security': {'mode': '%s', 'ca': '/ca.crt'%s}"), others[i],
+                       i > 0 ? ", 'key': 'run.key'" : ""),
+               "security.ca: /ca.crt is given", printed("security.mode is \"%s\"", others[i]));
     refuse(WITH("'security': {'mode': 'certificates', 'key': 'node', 'revoked': '/list'}"),
            "security.revoked: /list is given, and security.ca is not", "beside the CA");
     refuse(WITH("'security': {'mode': 'certificates', 'ca': '/ca.crt'}"), "security.key: missing",
@@ -284,8 +281,7 @@ START_TEST(a_missing_file_is_named) {
 }
 
 START_TEST(a_folder_that_json_cannot_name_is_refused) {
-    char odd[128];
-    snprintf(odd, sizeof odd, "%s/caf\xe9", base);
+    const char *odd = at("caf\xe9");
     ck_assert_int_eq(mkdir(odd, 0700), 0);
     sl_experiment *e = NULL;
     int result = sl_experiment_parse(&e, quoted(WITH("'data': {'name': 'mnist', 'path': '.'}")),
@@ -294,15 +290,11 @@ START_TEST(a_folder_that_json_cannot_name_is_refused) {
 }
 
 START_TEST(text_that_is_too_long_is_refused) {
-    char json[4096], name[2048];
+    char name[2048];
     memset(name, 'n', sizeof name - 1);
     name[sizeof name - 1] = '\0';
-    snprintf(json, sizeof json, WITH("\"name\": \"%s\""), name);
-    refuse(json, "name: ", "not allowed");
-    snprintf(json, sizeof json, WITH("\"data\": {\"path\": \"%s\"}"), name);
-    refuse(json, "data.path: ", "not allowed");
-    snprintf(json, sizeof json, "{\"rounds\": 1, \"topology\": \"%s\"}", name);
-    refuse(json, "topology: ", "longer than");
-    snprintf(json, sizeof json, WITH("\"%s\": 1"), name);
-    refuse(json, "unknown key 'nnnn", NULL);
+    refuse(printed(WITH("'name': '%s'"), name), "name: ", "not allowed");
+    refuse(printed(WITH("'data': {'path': '%s'}"), name), "data.path: ", "not allowed");
+    refuse(printed("{'rounds': 1, 'topology': '%s'}", name), "topology: ", "longer than");
+    refuse(printed(WITH("'%s': 1"), name), "unknown key 'nnnn", NULL);
 }

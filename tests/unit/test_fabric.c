@@ -5,6 +5,7 @@
 #include "harness.h"
 #include "loopback.h"
 #include "secure/credentials.h"
+#include "secure_pairs.h"
 #include "starling/vec.h"
 #include "wire/frame.h"
 #include "world/fabric.h"
@@ -104,14 +105,6 @@ static void refused(void *context, const uint8_t *greeting, const struct sockadd
     ((side *)context)->refusals++;
 }
 
-static sl_credentials *make_key(void) {
-    char text[SL_RUN_KEY_FILE_BYTES + 1];
-    sl_credentials *key;
-    ck_assert_int_eq(sl_run_key_text(text, NULL), 0);
-    ck_assert_int_eq(sl_credentials_take_key(&key, text, SL_RUN_KEY_FILE_BYTES, NULL), 0);
-    return key;
-}
-
 static void open_side(side *s, sl_credentials *credentials) {
     const sl_fabric_settings settings = {.provider = "tcp",
                                          .address = loopback_address(0),
@@ -207,9 +200,9 @@ static const struct {
 
 START_LOOP_TEST(who_proves_it_is_let_in_and_others_hear_why, sizeof pairs / sizeof *pairs) {
     const int *which = pairs[_i].keys;
-    sl_credentials *key = which[0] + which[1] > 0 ? make_key() : NULL;
+    sl_credentials *key = which[0] + which[1] > 0 ? make_run_key() : NULL;
     open_side(&a, which[0] > 0 ? key : NULL);
-    open_side(&b, which[1] > 1 ? make_key() : which[1] > 0 ? key : NULL);
+    open_side(&b, which[1] > 1 ? make_run_key() : which[1] > 0 ? key : NULL);
     dial(pairs[_i].rank);
     if (pairs[_i].why == NULL) {
         LOOK_UNTIL(a.connected && b.connected);

@@ -5,12 +5,12 @@
 #include "secure/key_text.h"
 #include "temporary.h"
 
-static char path[64];
+static const char *path;
 static sl_error error;
 
 static void setup(void) {
     make_base();
-    snprintf(path, sizeof path, "%s", at("run.key"));
+    path = at("run.key");
     ck_assert_int_eq(sl_run_key_make(path, NULL), 0);
 }
 
@@ -94,9 +94,7 @@ START_TEST(what_is_no_key_is_refused) {
         write_text(other, wrong, 0600);
         refuse(other, "is not a run's key");
     }
-    char longer[200];
-    snprintf(longer, sizeof longer, "%s%s", text, text);
-    write_text(other, longer, 0600);
+    write_text(other, printed("%s%s", text, text), 0600);
     refuse(other, "too many for a key");
 }
 

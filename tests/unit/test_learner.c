@@ -110,13 +110,12 @@ static const struct {
 START_LOOP_TEST(digits_are_learnt_and_too_hard_for_a_linear_model,
                 sizeof lessons / sizeof *lessons) {
     sl_learner_settings e = settings_of(lessons[_i].model, 2);
-    char said[160];
     e.data.train_samples = lessons[_i].train_samples;
     e.data.test_samples = lessons[_i].test_samples;
     sl_learner *learner = open_learner(&e);
-    snprintf(said, sizeof said, "%sdigits, %u train, %u test, iid", lessons[_i].said,
-             lessons[_i].train_samples, lessons[_i].test_samples);
-    ck_assert_str_eq(sl_learner_describe(learner), said);
+    ck_assert_str_eq(sl_learner_describe(learner),
+                     printed("%sdigits, %u train, %u test, iid", lessons[_i].said,
+                             lessons[_i].train_samples, lessons[_i].test_samples));
     const double accuracy = train(learner, lessons[_i].rate, lessons[_i].steps).accuracy;
     ck_assert_double_gt(accuracy, lessons[_i].least);
     ck_assert_double_lt(accuracy, lessons[_i].most);

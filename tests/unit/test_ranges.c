@@ -93,7 +93,3 @@ START_LOOP_TEST(each_element_leaves_once_and_merging_is_never_late, 200) {
     sl_ranges_close(&merged);
     sl_ranges_close(&pieces);
 }
-
-int main(void) {
-    return run_tests("ranges");
-}

@@ -41,14 +41,13 @@ static void leave_and_name_another_round(peer *p) {
 START_TEST(who_has_left_takes_no_other_round) {
     const meeting meetings[] = {leave, leave_and_name_another_round};
     for (int i = 0; i < 2; i++) {
-        char folder[] = "/tmp/starling-saving-XXXXXX", remove[64];
+        char folder[] = "/tmp/starling-saving-XXXXXX";
         ck_assert_ptr_nonnull(mkdtemp(folder));
         const sl_checkpoints files = {.folder = folder, .run_id = 1};
         checkpoints = &files;
         requests = 0;
         meet(meetings[i]);
-        snprintf(remove, sizeof remove, "rm -r %s", folder);
-        ck_assert_int_eq(system(remove), 0);
+        ck_assert_int_eq(system(printed("rm -r %s", folder)), 0);
         ck_assert_msg(agent_result == SL_ESAVED, "%d: %s", agent_result, agent_text);
         ck_assert_int_eq(requests, 1);
     }

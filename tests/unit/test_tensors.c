@@ -94,13 +94,11 @@ START_TEST(what_does_not_fit_the_model_is_named) {
 START_TEST(places_that_overlap_or_leave_holes_are_refused) {
     static const char *const places[] = {
         "[0,20]", "[24,0]", "[-24,0]", "[0,24,48]", "[0.0,24]", "7", "[0,9223372036854775807]"};
-    char text[512];
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-        snprintf(text, sizeof text,
-                 "{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":%s}," B "," S "}",
-                 places[i]);
-        refuse(text, "tensor \"a\": data_offsets are");
-    }
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        refuse(printed("{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":%s}," B "," S
+                       "}",
+                       places[i]),
+               "tensor \"a\": data_offsets are");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[16,40]}," B "," S "}",
            "do not fill the 44 bytes behind the header");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[4096,4120]}," B "," S "}",

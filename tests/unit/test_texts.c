@@ -164,9 +164,8 @@ static int read_experiment(void) {
 }
 
 static int read_named_topology(void) {
-    char text[128];
     sl_experiment *e = NULL;
-    snprintf(text, sizeof text, "{\"rounds\": 1, \"topology\": \"%s\"}", path);
+    const char *text = printed("{\"rounds\": 1, \"topology\": \"%s\"}", path);
     int result = sl_experiment_parse(&e, text, "experiment", ".", NULL, 0, &error);
     ck_assert(result != 0 || sl_topology_nodes(e->topology) == 4);
     sl_experiment_close(&e);

@@ -114,18 +114,6 @@ START_TEST(a_link_in_takes_what_comes_first) {
     check_seconds(t, &slow, 2 * COMPUTE + LATENCY + 1000 * BYTE);
 }
 
-START_TEST(an_old_model_leaves_before_the_gradient_is_there) {
-    for (int overlaps = 0; overlaps < 2; overlaps++) {
-        sl_timeline *t = open_timeline(2);
-        for (uint64_t r = 1; r <= 3; r++) {
-            send_either(t, 0, r, overlaps, 1, 2000);
-            send_either(t, 1, r, overlaps, 0, 2000);
-            END_ROUND(t, 1, 1);
-        }
-        check_seconds(t, &links, 3 * (overlaps ? COMPUTE : COMPUTE + LATENCY + 2000 * BYTE));
-    }
-}
-
 /* A round whose message waits for its gradient, and one whose message does not. */
 START_TEST(rounds_of_one_run_may_differ) {
     sl_timeline *t = open_timeline(2);
@@ -261,9 +249,8 @@ START_LOOP_TEST(runs_take_the_time_of_the_closed_form, sizeof closed_forms / siz
 /* What is told without a run is what the simulator tells: the first round of `algorithm` on n
  * nodes. */
 static void compare_exchange(uint32_t nodes, const char *algorithm) {
-    char topology[64];
-    snprintf(topology, sizeof topology, "{'nodes': %u, 'family': '%s'}", nodes,
-             nodes < 3 ? "path" : "ring");
+    const char *topology =
+        printed("{'nodes': %u, 'family': '%s'}", nodes, nodes < 3 ? "path" : "ring");
     sl_timeline *whole = simulate(topology, algorithm, 1), *one = open_timeline(nodes);
     sl_experiment *e =
         experiment_of("{'rounds': 1, 'topology': %s, 'algorithm': %s}", topology, algorithm);
@@ -284,12 +271,9 @@ START_TEST(every_form_is_told_as_it_is_simulated) {
 #undef FORM_NAME
     };
     for (uint32_t nodes = 2; nodes <= 13; nodes++)
-        for (size_t f = 0; f < sizeof forms / sizeof *forms; f++) {
-            char algorithm[128];
-            snprintf(algorithm, sizeof algorithm, "{'name': 'all-reduce', 'all_reduce': '%s'}",
-                     forms[f]);
-            compare_exchange(nodes, algorithm);
-        }
+        for (size_t f = 0; f < sizeof forms / sizeof *forms; f++)
+            compare_exchange(nodes,
+                             printed("{'name': 'all-reduce', 'all_reduce': '%s'}", forms[f]));
 }
 
 START_TEST(messages_along_edges_are_not_told) {

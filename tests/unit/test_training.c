@@ -180,12 +180,10 @@ START_TEST(a_shortage_of_memory_is_told) {
     ck_assert_ptr_nonnull(some);
     ck_assert_ptr_null(vec->allocate(150001));
     ck_assert_int_eq(sl_vec_no_memory(vec, &error, "node %u", 3), SL_ENOMEM);
-    char expected[160];
-    snprintf(expected, sizeof expected,
-             "node 3: cuda:0: 0.6 MB are needed, and of the %.1f MB that device_memory_gb allows "
-             "0.6 MB are left",
-             1 + 1e-6 * (double)before.taken);
-    ck_assert_str_eq(error.text, expected);
+    ck_assert_str_eq(error.text,
+                     printed("node 3: cuda:0: 0.6 MB are needed, and of the %.1f MB that "
+                             "device_memory_gb allows 0.6 MB are left",
+                             1 + 1e-6 * (double)before.taken));
     float *rest = vec->allocate(150000);
     ck_assert_ptr_nonnull(rest);
     vec->release(some);

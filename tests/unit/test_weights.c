@@ -6,21 +6,15 @@
 #include "starling/spectrum.h"
 #include "topologies.h"
 
-/* `format` says where the name of the weights goes. */
-static sl_topology *weighed(const char *format, const char *weights) {
-    char json[1024];
-    snprintf(json, sizeof json, format, weights);
-    return parse(json);
-}
-
 static sl_spectrum spectrum(const sl_topology *t) {
     sl_spectrum s;
     EXPECT_WELL(sl_spectrum_compute(&s, t, NULL, &error));
     return s;
 }
 
+/* `format` says where the name of the weights goes. */
 static void expect_rho(const char *format, const char *weights, double rho, double within) {
-    sl_topology *t = weighed(format, weights);
+    sl_topology *t = make(format, weights);
     sl_spectrum s = spectrum(t);
     ck_assert_msg(fabs(s.rho - rho) <= within, "%s of %s: rho %.12g, not %.12g", weights, format,
                   s.rho, rho);
@@ -49,16 +43,12 @@ START_TEST(eight_nodes_have_the_published_rho) {
 }
 
 START_TEST(optimal_weights_are_the_closed_forms) {
-    for (uint32_t n = 3; n <= 30; n += 3) { /* Boyd, Diaconis, Sun, Xiao 2006 */
-        char path[64];
-        snprintf(path, sizeof path, "{\"nodes\": %u, \"family\": \"path\", \"weights\": \"%%s\"}",
-                 n);
-        expect_rho(path, "fmmc", cos(M_PI / n), 1e-8);
-    }
+    for (uint32_t n = 3; n <= 30; n += 3) /* Boyd, Diaconis, Sun, Xiao 2006 */
+        expect_rho(printed("{'nodes': %u, 'family': 'path', 'weights': '%%s'}", n), "fmmc",
+                   cos(M_PI / n), 1e-8);
     for (uint32_t d = 2; d <= 5; d++) {
-        char cube[64];
-        snprintf(cube, sizeof cube,
-                 "{\"nodes\": %u, \"family\": \"hypercube\", \"weights\": \"%%s\"}", 1u << d);
+        const char *cube =
+            printed("{'nodes': %u, 'family': 'hypercube', 'weights': '%%s'}", 1u << d);
         expect_rho(cube, "fmmc", (d - 1.0) / (d + 1.0), 1e-8);
         expect_rho(cube, "fdla", (d - 1.0) / (d + 1.0), 1e-8);
         expect_rho(cube, "best-constant", (d - 1.0) / (d + 1.0), 1e-9);
@@ -192,7 +182,7 @@ START_TEST(an_optimisation_ends_and_says_how_far_it_came) {
 START_TEST(large_graphs_come_near_the_optimum_under_an_honest_bound) {
     const double smallest = 2 - 2 * cos(2 * M_PI / 21), largest = 4 - 4 * cos(20 * M_PI / 21),
                  best = (largest - smallest) / (largest + smallest), metropolis = 1 - smallest / 5;
-    sl_topology *t = weighed("{'nodes': 441, 'family': 'torus', 'weights': '%s'}", "fmmc");
+    sl_topology *t = parse("{'nodes': 441, 'family': 'torus', 'weights': 'fmmc'}");
     sl_optimum o;
     ck_assert(sl_topology_optimum(&o, t) && smallest_weight(t) >= 0);
     ck_assert_msg(best - 0.05 * (1 - best) < o.lower_bound && o.lower_bound <= best &&
@@ -202,7 +192,7 @@ START_TEST(large_graphs_come_near_the_optimum_under_an_honest_bound) {
 
 /* Whoever reads the file can see how good its weights are. */
 START_TEST(files_of_optimal_weights_say_how_near_they_are) {
-    const char *text = json_of(weighed("{'nodes': 9, 'family': 'path', 'weights': '%s'}", "fmmc"));
+    const char *text = json_of(parse("{'nodes': 9, 'family': 'path', 'weights': 'fmmc'}"));
     double rho, bound;
     const char *at = strstr(text, "\"optimum\":");
     ck_assert_msg(at != NULL && sscanf(at, "\"optimum\":{\"rho\":%lf,\"lower_bound\":%lf}", &rho,
@@ -220,8 +210,8 @@ START_TEST(files_of_optimal_weights_say_how_near_they_are) {
 
 START_TEST(weights_follow_bandwidth) {
     sl_topology *t =
-        weighed(LINKED("{'nodes': 4, 'bandwidth_mbit': 100, 'links': [[2, 0, 300], [2, 3, 10]]}"),
-                "bandwidth");
+        make(LINKED("{'nodes': 4, 'bandwidth_mbit': 100, 'links': [[2, 0, 300], [2, 3, 10]]}"),
+             "bandwidth");
     /* 100, 300, 100: 500 in all; node 2: 100 + 300 + 10; nodes 1 and 3: 200 and 110 */
     sl_row zero = sl_topology_in(t, 1, 0);
     ck_assert_double_eq_tol(zero.weights[0], 100. / 600, 1e-15);
@@ -248,11 +238,8 @@ START_TEST(mistakes_with_links_are_told) {
         {LINKED("{'nodes': 4, 'bandwidth_mbit': 7}"), "metropolis",
          "links: have no meaning for weights \"metropolis\""},
     };
-    for (size_t k = 0; k < sizeof mistakes / sizeof *mistakes; k++) {
-        char json[512];
-        snprintf(json, sizeof json, mistakes[k].format, mistakes[k].weights);
-        expect_refusal(json, mistakes[k].told);
-    }
+    for (size_t k = 0; k < sizeof mistakes / sizeof *mistakes; k++)
+        expect_refusal(printed(mistakes[k].format, mistakes[k].weights), mistakes[k].told);
 }
 
 /* ---- names ---- */

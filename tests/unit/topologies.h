@@ -2,10 +2,6 @@
 #ifndef STARLING_TEST_TOPOLOGIES_H
 #define STARLING_TEST_TOPOLOGIES_H
 
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "harness.h"
 #include "starling/topology.h"
 
@@ -25,16 +21,7 @@ static inline const char *json_of(const sl_topology *t) {
     return close_behind(sl_topology_json(t), free);
 }
 
-__attribute__((format(printf, 1, 2))) static inline sl_topology *make(const char *format, ...) {
-    char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
-    ck_assert_int_gt(vasprintf(&text, format, arguments), 0);
-    va_end(arguments);
-    sl_topology *t = parse(text);
-    free(text);
-    return t;
-}
+#define make(...) parse(printed(__VA_ARGS__))
 
 static inline void expect_refusal(const char *text, const char *complaint) {
     sl_topology *t = NULL;

@@ -108,7 +108,6 @@ static void draw_strikes(void) {
 /* ---- strikes ---- */
 
 static void hit(void *of, uint64_t ignored) {
-    (void)ignored;
     peer_strike(of);
 }
 
@@ -141,7 +140,6 @@ static void on_notice(void *context, const char *text) {
 }
 
 static void on_returned(void *context, uint32_t rank, uint64_t round) {
-    (void)context;
     world_note("returns", rank, round, 0);
     any_returned = true;
     seeds_count("returned", 1);
@@ -222,7 +220,6 @@ static void forget_histories(void) {
 
 /* The cut is there, or all begin again. */
 static void kill_all(void *ignored, uint64_t loses_power) {
-    (void)ignored;
     for (uint32_t i = 0; i < s.nodes; i++)
         if (peer_is_up(&peers[i]))
             peer_kill(&peers[i], loses_power != 0);
@@ -297,7 +294,6 @@ static uint64_t compared;
 
 static int compare(void *context, const sl_record *record, const float *x) {
     const uint64_t sum = sums[record->rank][record->round.round];
-    (void)context;
     if (sum != 0 && sum != sl_checksum(x, s.dimension * sizeof *x))
         world_fail("once more, node %u has another model after round %llu", record->rank,
                    (unsigned long long)record->round.round);

@@ -161,7 +161,6 @@ static void *live(void *of) {
 
 int child_start(child *out, uint32_t rank, bool joins, const char *path,
                 const sl_checkpoints *checkpoints, sl_error *error) {
-    (void)path, (void)error;
     if (kid_count == KIDS_MAX)
         world_fail("more than %d children", KIDS_MAX);
     kid *k = &kids[kid_count];
@@ -234,7 +233,6 @@ void child_receive(uint32_t rank, int number) {
 
 int __wrap_sigaction(int number, const struct sigaction *action, struct sigaction *before);
 int __wrap_sigaction(int number, const struct sigaction *action, struct sigaction *before) {
-    (void)before;
     run_handlers[number] = action->sa_handler != SIG_IGN ? action->sa_handler : NULL;
     return 0;
 }

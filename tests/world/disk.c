@@ -47,10 +47,8 @@ uint64_t disk_changes(void) {
     return d.done;
 }
 
-/* A change takes its time, and may be the last, or fail. */
+/* A change may be the last, or fail. */
 static int change(void) {
-    if (disk.write_s > 0 && process_current() != NULL)
-        process_wait(world_now() + disk.write_s * world_uniform());
     d.done++;
     if (disk.last > 0 && d.done >= disk.last) {
         disk.stop();
@@ -58,7 +56,7 @@ static int change(void) {
     }
     if (d.done == disk.fails)
         return d.done % 2 == 0 ? ENOSPC : EIO;
-    return world_chance(disk.failing) ? world_chance(0.5) ? ENOSPC : EIO : 0;
+    return 0;
 }
 
 /* ---- names ---- */
@@ -189,12 +187,10 @@ int sl_disk_remove(const char *path) {
 }
 
 int sl_disk_make_folder(const char *path) {
-    (void)path;
     return 0;
 }
 
 int sl_disk_sync_folder(const char *path) {
-    (void)path;
     const int why = change();
     if (why != 0)
         return why;
@@ -216,7 +212,6 @@ int sl_disk_list(const char *folder, int (*each)(void *context, const char *name
 }
 
 int sl_disk_lock(int *handle, const char *path, uint64_t from, uint64_t count) {
-    (void)path, (void)from, (void)count;
     return new_handle(handle, 0);
 }
 
@@ -267,20 +262,13 @@ void disk_clear(void) {
     d.change_count = 0;
 }
 
-bool disk_rot(void) {
-    for (int tries = 0; tries < 64; tries++) {
-        const name *n = &d.names[world_draw() % NAMES_MAX];
-        const int of = n->file;
-        if (n->path[0] == '\0' || d.files[of].bytes == 0)
-            continue;
-        d.files[of].data[world_draw() % d.files[of].bytes] ^= (char)(1 << world_draw() % 8);
-        return true;
-    }
+void disk_rot(void) {
+    int found[NAMES_MAX], count = 0;
     for (int i = 0; i < NAMES_MAX; i++)
-        if (d.names[i].path[0] != '\0' && d.files[d.names[i].file].bytes > 0) {
-            file *f = &d.files[d.names[i].file];
-            f->data[world_draw() % f->bytes] ^= 1;
-            return true;
-        }
-    return false;
+        if (d.names[i].path[0] != '\0' && d.files[d.names[i].file].bytes > 0)
+            found[count++] = d.names[i].file;
+    if (count == 0)
+        return;
+    file *f = &d.files[found[world_below((uint32_t)count)]];
+    f->data[world_draw() % f->bytes] ^= (char)(1 << world_below(8));
 }

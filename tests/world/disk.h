@@ -7,8 +7,6 @@
 
 /* What calls may do. */
 typedef struct disk_habits {
-    double write_s; /* at most, of each change */
-    double failing; /* chance that a change fails */
     uint64_t fails; /* the one change that fails; 0: none */
     uint64_t last;  /* after so many changes `stop` is called; 0: never */
     void (*stop)(void);
@@ -30,7 +28,7 @@ void disk_lose_power_to(int names, disk_tear tear);
 void disk_lose_power(void);
 /* No file is left. */
 void disk_clear(void);
-/* One bit of one file that is there. False: there is none. */
-bool disk_rot(void);
+/* One bit of one file that is there turns. */
+void disk_rot(void);
 
 #endif

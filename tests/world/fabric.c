@@ -11,7 +11,6 @@
 #include "world/loop.h"
 
 int sl_fabric_offers(const char *provider, bool gpu, char *reason, size_t bytes) {
-    (void)provider, (void)gpu, (void)reason, (void)bytes;
     return 0;
 }
 
@@ -73,19 +72,16 @@ int sl_fabric_descriptors(const sl_fabric *fabric, int descriptors[2]) {
 
 int sl_fabric_register(sl_fabric *fabric, void *base, size_t bytes, int cuda_index,
                        sl_error *error) {
-    (void)fabric, (void)cuda_index, (void)error;
     if (base == NULL || bytes == 0)
         world_fail("nothing is registered");
     return 0;
 }
 
 int sl_fabric_lend(sl_fabric *fabric, void *base, size_t bytes, int cuda_index, sl_error *error) {
-    (void)cuda_index;
     return sl_fabric_register(fabric, base, bytes, -1, error);
 }
 
 size_t sl_fabric_end_silent(sl_fabric *fabric) {
-    (void)fabric;
     return 0;
 }
 
@@ -155,7 +151,6 @@ double sl_connection_round_trip_s(const sl_connection *c) {
 
 int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
                        const uint8_t greeting[SL_GREETING_BYTES], sl_error *error) {
-    (void)error;
     c->end = 0;
     c->wire = network_dial(c, process_current(),
                            ntohs(((const struct sockaddr_in *)address)->sin_port), greeting);
@@ -166,7 +161,6 @@ int sl_connection_dial(sl_connection *c, const struct sockaddr_storage *address,
 
 int sl_pool_open(sl_pool **out, sl_fabric *fabric, const sl_buffers *b, void *owner,
                  sl_error *error) {
-    (void)fabric;
     if (b->count > BUFFERS_MAX || b->rest != NULL)
         world_fail("a pool of %u buffers, or of a device's", b->count);
     sl_pool *p = calloc(1, sizeof *p);

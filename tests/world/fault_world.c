@@ -48,7 +48,6 @@ static double last_fault_s;
 static void hit(void *of, uint64_t ignored);
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
-    (void)context;
     for (int i = 0; i < s.fault_count; i++)
         if (s.faults[i].round == round && s.faults[i].a == rank)
             world_at(world_now() + s.faults[i].at_s, hit, &s.faults[i], 0);
@@ -56,18 +55,15 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
 
 static void join(void *of, uint64_t ignored) {
     const fault *f = of;
-    (void)ignored;
     network_part(f->a, f->b, false);
 }
 
 static void send_stranger(void *of, uint64_t ignored) {
     const fault *f = of;
-    (void)ignored;
     network_send_stranger(f->a);
 }
 
 static void stop_corrupting(void *of, uint64_t ignored) {
-    (void)of, (void)ignored;
     network.corrupt = 0;
 }
 
@@ -84,7 +80,6 @@ static void kill_agent(peer *p, fault *f) {
 /* They agree on the round themselves. Where there is none, the run begins anew. */
 static void start_all(void *of, uint64_t ignored) {
     const uint64_t round = expected_newest(NULL);
-    (void)of;
     world_note("goes-on", round, 0, 0);
     if (round == 0)
         disk_clear();
@@ -110,10 +105,6 @@ static void black_out(fault *f) {
     world_at(world_now() + f->seconds, start_all, NULL, 0);
 }
 
-static void break_edge(const fault *f, network_break how) {
-    seeds_count("connections broken", (uint64_t)network_break_between(f->a, f->b, how));
-}
-
 /* Whose edges may be named by those who end early. */
 static void blame(const fault *f) {
     const bool edge = f->kind == FAULT_CUT || f->kind == FAULT_HALF_OPEN || f->kind == FAULT_MUTE ||
@@ -129,7 +120,6 @@ static void blame(const fault *f) {
 static void hit(void *of, uint64_t ignored) {
     fault *f = of;
     peer *a = &peers[f->a];
-    (void)ignored;
     world_note("strikes", f->kind, f->a, f->b);
     blame(f);
     /* Who is started again has a time-out of its own to find the others. */
@@ -137,13 +127,10 @@ static void hit(void *of, uint64_t ignored) {
     last_fault_s = fmax(last_fault_s, world_now() + f->seconds + (starts ? s.connect_s : 0));
     switch (f->kind) {
     case FAULT_CUT:
-        break_edge(f, BREAK_RESET);
-        break;
     case FAULT_HALF_OPEN:
-        break_edge(f, BREAK_HALF_OPEN);
-        break;
-    case FAULT_MUTE:
-        break_edge(f, BREAK_MUTE);
+    case FAULT_MUTE: /* they have one order */
+        seeds_count("connections broken", (uint64_t)network_break_between(
+                                              f->a, f->b, (network_break)(f->kind - FAULT_CUT)));
         break;
     case FAULT_CORRUPT:
         network.corrupt = 0.05;
@@ -202,7 +189,6 @@ static void on_notice(void *context, const char *text) {
 
 /* Each second: does every agent say for whom it waits for longer than 5 s? */
 static void look(void *of, uint64_t ignored) {
-    (void)of, (void)ignored;
     for (const peer *p = peers; p < peers + s.nodes; p++) {
         if (p->agent == NULL || p->process->stopped)
             continue;

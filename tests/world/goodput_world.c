@@ -42,7 +42,6 @@ static double up_s; /* of all learners' processes */
 /* ---- an agent ---- */
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
-    (void)context, (void)round;
     process_wait(world_now() + round_s * (0.95 + 0.1 * world_uniform()));
     for (size_t i = 0; i < s.dimension; i++)
         g[i] = x[i] - (float)rank;
@@ -51,7 +50,6 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
     learner *l = context;
-    (void)rank, (void)round;
     l->trains = true;
     l->rounds++;
 }
@@ -96,7 +94,6 @@ static void fail(void *of, uint64_t start_number) {
 
 static void start(void *of, uint64_t ignored) {
     learner *l = of;
-    (void)ignored;
     l->started_s = world_now();
     l->process = process_start(l->rank, be_learner, l);
     if (isfinite(between_s))

@@ -24,7 +24,6 @@ uint64_t sl_clock_epoch_us(void) {
 
 /* Of three processes that begin one after the other any may have the largest. */
 int sl_identity_draw(uint64_t *out, sl_error *error) {
-    (void)error;
     *out = 2 + (sl_hash_word(world_hash(), (uint64_t)process_current()->number) >> 12);
     return 0;
 }
@@ -153,7 +152,6 @@ static double next_look_s(const sl_loop *loop) {
 }
 
 int sl_loop_pass(sl_loop *loop, bool block, int limit_ms, sl_error *error) {
-    (void)error;
     double until_s = block ? next_look_s(loop) : world_now() + pass_s;
     if (limit_ms > 0 && until_s > world_now() + 1e-3 * limit_ms)
         until_s = world_now() + 1e-3 * limit_ms;

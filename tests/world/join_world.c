@@ -223,13 +223,11 @@ static void start_joiner(void *of, uint64_t ignored) {
 }
 
 static void let_abort(void *of, uint64_t ignored) {
-    (void)ignored;
     caller_of(of)->aborts = true; /* before its next round */
 }
 
 static void break_some(void *ignored, uint64_t how) {
     const uint32_t a = world_below(nodes);
-    (void)ignored;
     network_break_between(a, (a + 1) % nodes, (network_break)how);
 }
 

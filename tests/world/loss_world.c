@@ -71,8 +71,6 @@ static void part(bool is_parted) {
 }
 
 static void heal(void *ignored, uint64_t also) {
-    (void)ignored;
-    (void)also;
     part(false);
 }
 
@@ -130,14 +128,12 @@ static void see_end(peer *p) {
 }
 
 static void trouble(void *ignored, uint64_t also) {
-    (void)ignored, (void)also;
     joining_trouble();
 }
 
 static void hit(void *of, uint64_t ignored) {
     const strike *k = of;
     peer *p = &peers[k->a];
-    (void)ignored;
     if ((stopping.alone && p->members < 2 && !p->joins) || !peer_strike(k))
         return;
     joining_trouble();
@@ -166,7 +162,6 @@ static void go_on_all(void *ignored, uint64_t also) {
     const going_on from = going_on_find();
     const bool agrees = from.agrees && world_chance(0.7);
     uint32_t members = 0;
-    (void)ignored, (void)also;
     if (from.round == 0)
         world_fail("no checkpoint is whole");
     stopping.is_up = false;
@@ -195,7 +190,6 @@ static void go_on_all(void *ignored, uint64_t also) {
 
 /* Those that are not asked, or do not hear it. */
 static void kill_all(void *ignored, uint64_t loses_power) {
-    (void)ignored;
     stopping.is_up = true;
     stopping.count++;
     for (uint32_t i = 0; i < loss_ranks(&drawn.s); i++) {
@@ -286,9 +280,6 @@ static void on_notice(void *context, const char *text) {
 }
 
 static void on_aside(void *context, uint32_t rank, uint64_t round, const char *why) {
-    (void)rank;
-    (void)round;
-    (void)why;
     ((peer *)context)->away = true;
 }
 

@@ -178,7 +178,6 @@ int network_listen(sl_fabric *fabric, uint16_t port) {
 
 static void arrive_request(void *of, uint64_t ignored) {
     wire *w = of;
-    (void)ignored;
     sl_fabric *f = listeners[w->ends[1].rank];
     if (w->ends[0].connection == NULL && !w->stranger)
         return;

@@ -21,9 +21,7 @@ double now_seconds(void) {
     return world_now();
 }
 
-void tell_line(const char *format, ...) {
-    (void)format;
-}
+void tell_line(const char *format, ...) {}
 
 static void judge(const char *format, va_list arguments, size_t used, char *text) {
     vsnprintf(text + used, SL_ERROR_TEXT_MAX - used, format, arguments);
@@ -58,20 +56,13 @@ void log_entry(const sl_log_entry *entry) {
     (void)entry;
 }
 
-void live_view_round(live_view *v, uint64_t round) {
-    (void)v, (void)round;
-}
+void live_view_round(live_view *v, uint64_t round) {}
 
-void live_view_tick(live_view *v) {
-    (void)v;
-}
+void live_view_tick(live_view *v) {}
 
-void live_view_clear(live_view *v) {
-    (void)v;
-}
+void live_view_clear(live_view *v) {}
 
 int collector_lose(collector *c, const sl_loss *loss, sl_error *why) {
-    (void)c, (void)why;
     world_note("lost", loss->rank, loss->left, 0);
     seeds_count("losses", 1);
     run.losses++;
@@ -79,24 +70,19 @@ int collector_lose(collector *c, const sl_loss *loss, sl_error *why) {
 }
 
 void collector_restart(collector *c, uint32_t rank) {
-    (void)c;
     world_note("again", rank, 0, 0);
     run.restarts++;
 }
 
 void collector_return(collector *c, uint32_t rank, uint64_t round) {
-    (void)c;
     world_note("returns", rank, round, 0);
     seeds_count("times one has returned", 1);
     run.is_back[rank] = true;
 }
 
-void collector_explain(collector *c, const sl_error *cause) {
-    (void)c, (void)cause;
-}
+void collector_explain(collector *c, const sl_error *cause) {}
 
 int collector_finish(collector *c, sl_summary *summary, sl_error *why) {
-    (void)c, (void)summary, (void)why;
     run.finished = true;
     return 0;
 }

@@ -48,7 +48,6 @@ sl_checkpoints peer_checkpoints(bool resume, uint64_t round) {
 
 void peer_start(void *of, uint64_t ignored) {
     peer *p = of;
-    (void)ignored;
     p->ended = false;
     p->logbook = (logbook){0};
     p->process = process_start(p->rank, peer_body, p);
@@ -65,7 +64,6 @@ void peer_kill(peer *p, bool mute) {
 }
 
 static void go_on(void *of, uint64_t ignored) {
-    (void)ignored;
     process_go_on(of);
 }
 

@@ -71,7 +71,6 @@ static uint64_t recorded, cut_short; /* the latest round; the same when `before`
 static void hit(void *of, uint64_t ignored);
 
 int collector_record(collector *c, const sl_record *record, const float *x, sl_error *why) {
-    (void)c, (void)why;
     world_note("records", record->rank, record->round.round, 0);
     if (record->round.round > recorded)
         recorded = record->round.round;
@@ -97,14 +96,12 @@ static life_fate find_fate(uint32_t rank, bool joins) {
 }
 
 static void go_on(void *of, uint64_t ignored) {
-    (void)ignored;
     child_receive(((const strike *)of)->rank, SIGCONT);
 }
 
 static void hit(void *of, uint64_t ignored) {
     const strike *k = of;
     fate_of_rank *f = &fates[k->rank];
-    (void)ignored;
     if (k == &before && !saves) /* the run has ended by then */
         return;
     if (k == &before)

@@ -44,6 +44,11 @@ typedef enum blow_kind {
 } blow_kind;
 static const char *const names[BLOWS] = {"kill", "stop",  "pause", "silence", "refusal", "exit",
                                          "hang", "leave", "term",  "int",     "save",    "folder"};
+/* Signals. */
+static const int to_agent[BLOWS] =
+    {[BLOW_KILL] = SIGKILL, [BLOW_STOP] = SIGSTOP, [BLOW_PAUSE] = SIGSTOP, [BLOW_LEAVE] = SIGTERM},
+                 to_run[BLOWS] = {
+                     [BLOW_TERM] = SIGTERM, [BLOW_INT] = SIGINT, [BLOW_SAVE] = SIGUSR1};
 
 typedef struct blow {
     blow_kind kind;
@@ -95,7 +100,6 @@ static bool is_hit(uint32_t rank, blow_kind kind) {
 }
 
 static life_fate find_fate(uint32_t rank, bool joins) {
-    (void)joins;
     return (life_fate){.start_s = s.start_s[rank],
                        .silent = is_hit(rank, BLOW_SILENCE),
                        .refused = is_hit(rank, BLOW_REFUSAL),
@@ -106,50 +110,22 @@ static life_fate find_fate(uint32_t rank, bool joins) {
 /* ---- the run ---- */
 
 static void go_on(void *of, uint64_t ignored) {
-    (void)ignored;
     child_receive(((const blow *)of)->rank, SIGCONT);
 }
 
 static void strike(void *of, uint64_t ignored) {
     const blow *b = of;
-    (void)ignored;
     if (b >= blows + blow_count)
         return; /* it was for the run before */
     world_note(names[b->kind], b->rank, 0, 0);
     struck_s = world_now();
-    switch (b->kind) {
-    case BLOW_KILL:
-        child_receive(b->rank, SIGKILL);
-        break;
-    case BLOW_STOP:
-        child_receive(b->rank, SIGSTOP);
-        break;
-    case BLOW_PAUSE:
-        child_receive(b->rank, SIGSTOP);
+    folder_fails = folder_fails || b->kind == BLOW_FOLDER;
+    if (to_agent[b->kind] != 0)
+        child_receive(b->rank, to_agent[b->kind]);
+    if (to_run[b->kind] != 0)
+        run_receive(to_run[b->kind]);
+    if (b->kind == BLOW_PAUSE)
         world_at(world_now() + 0.1 * s.timeout_s, go_on, of, 0);
-        break;
-    case BLOW_LEAVE:
-        child_receive(b->rank, SIGTERM);
-        break;
-    case BLOW_TERM:
-        run_receive(SIGTERM);
-        break;
-    case BLOW_INT:
-        run_receive(SIGINT);
-        break;
-    case BLOW_SAVE:
-        run_receive(SIGUSR1);
-        break;
-    case BLOW_FOLDER:
-        folder_fails = true;
-        break;
-    case BLOW_SILENCE:
-    case BLOW_REFUSAL:
-    case BLOW_EXIT:
-    case BLOW_HANG:
-    case BLOWS:
-        break;
-    }
 }
 
 /* ---- what holds at the end ---- */

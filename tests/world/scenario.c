@@ -233,7 +233,6 @@ void scenario_print(const scenario *s) {
 
 static void initial(void *context, uint32_t rank, float *x) {
     const scenario *s = context;
-    (void)rank;
     for (size_t i = 0; i < s->dimension; i++)
         x[i] = (float)(i % 13) / 8;
 }
@@ -250,7 +249,6 @@ static void compute(const scenario *s, uint32_t rank, const float *x) {
 }
 
 static void watch(void *context, const sl_progress *progress) {
-    (void)context;
     if (process_current() != NULL)
         told[process_current()->rank] = progress;
 }
@@ -290,7 +288,6 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 }
 
 static sl_evaluation evaluate(void *context, const float *x) {
-    (void)context, (void)x;
     return (sl_evaluation){0};
 }
 

@@ -65,7 +65,6 @@ static void check(uint32_t rank, const float *x) {
 
 static void break_now(void *of, uint64_t ignored) {
     const break_at *b = of;
-    (void)ignored;
     for (uint32_t other = 0; other < s.nodes; other++)
         if (other != b->rank)
             seeds_count("connections broken",
@@ -116,7 +115,6 @@ static int train(void *ignored, const sl_session_options *options, sl_error *err
     const uint32_t rank = (uint32_t)options->rank;
     static float xs[NODES_MAX][DIMENSION_MAX], ats[NODES_MAX][DIMENSION_MAX];
     sl_session *session;
-    (void)ignored;
     calls[rank] = 0;
     descent_fill(xs[rank], s.dimension, rank);
     int result = sl_session_join(&session, s.text, s.dimension, options, error);

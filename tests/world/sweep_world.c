@@ -1,6 +1,6 @@
 /* sweep_world.c - one small run, and a fault at every n-th call, for every n: an allocation of an
- * agent fails, a change of the disk fails, the power goes; in the virtual world
- * (docs/reliability.md).
+ * agent fails, a change of the disk fails, the power goes, and a bit of a file turns; in the
+ * virtual world (docs/reliability.md).
  *
  * The run has what there is to go wrong: a connection breaks, all agents are killed and go on from
  * their checkpoints. Held of each n: training goes on, or ends with one error and frees all memory;
@@ -27,18 +27,15 @@ static uint64_t states; /* of the disk, when the power had gone */
 /* ---- agents ---- */
 
 static void cut(void *ignored, uint64_t number) {
-    (void)ignored, (void)number;
     network_break_between(HIT, 0, BREAK_RESET);
 }
 
 static void kill_all(void *ignored, uint64_t number) {
-    (void)ignored, (void)number;
     for (int i = 0; i < NODES; i++)
         peer_kill(&peers[i], false);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
-    (void)context;
     if (disturbed && rank == HIT && round == CUT_IN)
         world_at(world_now() + 1e-4, cut, NULL, 0);
     if (disturbed && rank == HIT && round == KILL_IN && !peers[HIT].checkpoints.resume)
@@ -46,7 +43,6 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
 }
 
 static int on_record(void *context, const sl_record *record, const float *x) {
-    (void)context;
     expected_check(record->rank, record->round.round, x);
     return 0;
 }
@@ -124,7 +120,8 @@ static void open_world(bool disturb) {
     strcpy(s.text,
            "{\"rounds\": 4, \"topology\": {\"nodes\": 3, \"family\": \"path\"}, \"algorithm\":"
            " {\"name\": \"choco-sgd\", \"compressor\": {\"name\": \"qsgd\"}}, \"record\":"
-           " {\"every\": 1}, \"optimizer\": {\"learning_rate\": 0.1}, \"checkpoint\": {\"every\":"
+           " {\"every\": 1}, \"optimizer\": {\"learning_rate\": 0.1, \"momentum\": 0.5}, "
+           "\"checkpoint\": {\"every\":"
            " 1, \"keep\": 3}, \"transport\": {\"chunk_bytes\": 4096, \"timeout_s\": 1,"
            " \"connect_timeout_s\": 2, \"round_timeout_s\": 10, \"reconnect_s\": 3},"
            " \"membership\": {\"on_loss\": \"stop\"}}");
@@ -154,7 +151,8 @@ static bool fail_agents_disk(uint64_t n) {
 static bool lose_power(uint64_t n) {
     bool there = false;
     for (int names = 0, names_max = 0; names <= names_max; names++)
-        for (disk_tear tear = TEAR_ALL; tear < TEARS; tear++) {
+        for (int tear = TEAR_ALL; tear <= TEARS; tear++) {
+            const bool rots = tear == TEARS; /* nothing is torn, and one bit turns */
             open_world(false);
             disk.last = n;
             disk.stop = kill_life;
@@ -163,9 +161,11 @@ static bool lose_power(uint64_t n) {
             names_max = disk_loose_names();
             /* A cut is on the disk once something of a later one is written. */
             const uint64_t cut = expected_newest(NULL), latest = expected_latest();
-            disk_lose_power_to(names, tear);
+            disk_lose_power_to(names, rots ? TEAR_ALL : (disk_tear)tear);
+            if (rots)
+                disk_rot();
             states++;
-            go_on_from(latest > cut ? cut : 0);
+            go_on_from(latest > cut && !rots ? cut : 0);
             expected_end();
         }
     return there;
