@@ -34,7 +34,7 @@ typedef struct encoder {
     bitmap map;
     uint64_t *equal;                      /* (words) */
     uint32_t *classes, *indices, *counts; /* counts: (parts) number of values */
-    double *entry_lanes;                  /* (SUM_LANES) */
+    double *entry_lanes;                  /* (tiles of k, SUM_LANES) */
     float *entry_mean;
     selection *chosen;
     size_t share_blocks;
@@ -105,7 +105,8 @@ static void take_sparse(encoder *e) {
     }
     e->map = bitmap_take(&e->memory, c->dimension);
     if (c->form == CODING_SIGNED) {
-        e->entry_lanes = memory_list_take(&e->memory, SUM_LANES * sizeof *e->entry_lanes);
+        e->entry_lanes =
+            memory_list_take(&e->memory, sum_tiles(c->k) * SUM_LANES * sizeof *e->entry_lanes);
         e->entry_mean = memory_list_take(&e->memory, sizeof *e->entry_mean);
     }
     if (c->form != CODING_DROPPING && c->form != CODING_DRAWN)
@@ -297,7 +298,8 @@ static void encode_signed(encoder *e, const float *v) {
     launch_settle_ties(&(settle_ties_args){e->map.bits, e->equal, e->chosen, e->map.ranks},
                        e->map.words);
     launch_list_word(&(list_word_args){e->map.bits, e->map.ranks, e->indices}, e->map.words);
-    launch_entry_lanes(&(entry_lanes_args){v, e->indices, k, e->entry_lanes}, SUM_LANES);
+    launch_entry_lanes(&(entry_lanes_args){v, e->indices, k, e->entry_lanes},
+                       sum_tiles(k) * SUM_LANES);
     launch_entry_mean(&(entry_mean_args){e->entry_lanes, k, e->entry_mean, e->marks}, 1);
     launch_sign_entry(&(sign_entry_args){v, e->indices}, k);
     place_packed_indices(e, e->entry_mean);
@@ -502,6 +504,26 @@ static int part(void *encoder_, uint32_t part, sl_payload *out, sl_payload *loca
     return 0;
 }
 
+static unsigned reads(const sl_coding *c) {
+    switch (c->form) {
+    case CODING_PLAIN:
+    case CODING_DENSE:
+        break;
+    case CODING_TOP_K:
+    case CODING_SIGNED:
+    case CODING_DRAWN:
+        return 2;
+    case CODING_MARKED:
+        return 1;
+    case CODING_RANDOM_K:
+    case CODING_DROPPING:
+        return 0;
+    }
+    if (c->scale_floats == 0 || in_blocks(c))
+        return 1;
+    return c->scale == SCALE_CLIPPED ? 3 : 2;
+}
+
 const sl_coder *codec_table(void) {
     static const sl_coder table = {.encoder_open = encoder_open,
                                    .encoder_close = encoder_close,
@@ -511,6 +533,7 @@ const sl_coder *codec_table(void) {
                                    .sizes = sizes,
                                    .decoder_open = decoder_open,
                                    .decoder_close = decoder_close,
-                                   .add = decoder_add};
+                                   .add = decoder_add,
+                                   .reads = reads};
     return &table;
 }

@@ -1,12 +1,12 @@
-/* cuda.cu - an NVIDIA GPU: memory, streams, the kernels of kernels.h and layer_kernels.h, and
- * matrix products by cuBLAS.
+/* cuda.cu - an NVIDIA GPU: memory, streams, the kernels of kernels.h and layer_kernels.h. Matrix
+ * products are in cublas.c, and what there is in cuda_devices.c.
  *
- * A thread's lane is three streams: operations, copies in, copies out. Notifications have streams
- * of their own, one for each of the three kinds, since events of one kind pass in the order in
- * which they were set. So a host callback delays neither copies nor kernels. Waiting is for events
- * that sleep and do not spin; the device's own flags, which are all of the process's, stay as they
- * are. The CUDA runtime is linked statically: only the driver must be installed. */
-#include <cublas_v2.h>
+ * A thread's lane is three streams: operations, copies in, copies out. The notices of a loop have
+ * streams of their own, one for each of the three kinds, since events of one kind pass in the order
+ * in which they were set. So a host callback delays neither copies nor kernels, and a slow caller
+ * no other session's loop. Waiting is for events that sleep and do not spin; the device's own
+ * flags, which are all of the process's, stay as they are. The CUDA runtime is linked statically:
+ * only the driver must be installed. */
 #include <cuda_runtime.h>
 
 #include <mutex>
@@ -15,14 +15,8 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 
-#include "gpu/device.h"
+#include "gpu/cuda.h"
 #include "gpu/launches.h"
-
-/* The work space that cuBLAS takes on these GPUs by default. It is passed in, so that results do
- * not depend on what else runs. */
-#define PRODUCT_BYTES ((size_t)32 << 20)
-
-enum { CAPABILITY_MAJOR_MIN = 8 };
 
 namespace {
 
@@ -34,63 +28,49 @@ struct lane {
     cudaStream_t streams[WAYS]; /* NULL: not used yet */
     cudaEvent_t ready;  /* the state of `work` at the last request for a background copy out */
     cudaEvent_t waited; /* what the thread waits for */
+    bool notes, fails;  /* its operations are captured; one of them could not be */
     bool visits;        /* its operations are work of `visited`, a stream of others */
     cudaStream_t visited;
-    int before; /* then: the thread's own current device */
+    int before; /* then: the thread's own current device, and what others' captures forbid it */
+    cudaStreamCaptureMode mode_before;
+};
+
+/* Where the notices of the events that wake one loop are asked for. None is closed: a loop's
+ * descriptor comes again. */
+struct bells {
+    bells *next;
+    int fd;
+    cudaStream_t streams[WAYS];
 };
 
 int lowest, highest; /* priorities of streams; the highest is the least number */
 int cache_bytes;
 int chosen; /* device; a new thread's current device is 0 */
 pthread_key_t leaving;
-cudaStream_t notices[WAYS];
+bells *all_bells;
+std::mutex bells_mutex;
 thread_local lane mine;
-cublasHandle_t products;
-cudaStream_t products_on; /* its current stream */
-void *products_space;
 std::mutex failure_mutex;
 const char *failure, *failed_operation; /* NULL: none */
 
-/* Keeps the first failure. */
-void remember(const char *what, const char *operation) {
-    std::lock_guard<std::mutex> lock(failure_mutex);
-    if (failure == NULL) {
-        failure = what;
-        failed_operation = operation;
-    }
-}
-
 bool check(cudaError_t result, const char *operation) {
     if (result != cudaSuccess)
-        remember(cudaGetErrorString(result), operation);
+        cuda_remember(cudaGetErrorString(result), operation);
     return result == cudaSuccess;
 }
 
-bool check(cublasStatus_t result, const char *operation) {
-    if (result != CUBLAS_STATUS_SUCCESS)
-        remember(cublasGetStatusString(result), operation);
-    return result == CUBLAS_STATUS_SUCCESS;
+/* What somebody captures in the process meanwhile, as torch.cuda.graph does, forbids threads of
+ * the usual mode to allocate or to ask after an event, and is spoiled where they try. Ours touch
+ * no captured stream, and go on. Returns the thread's mode so far. */
+cudaStreamCaptureMode exchange_mode(cudaStreamCaptureMode mode) {
+    check(cudaThreadExchangeStreamCaptureMode(&mode), "choosing the mode of captures");
+    return mode;
 }
 
-/* Products in single precision (no TF32). cuBLAS fixes the order of sums by shape. */
-bool open_products(void) {
-    return check(cublasCreate(&products), "opening cuBLAS") &&
-           check(cublasSetMathMode(products, CUBLAS_DEFAULT_MATH), "opening cuBLAS") &&
-           check(cublasSetAtomicsMode(products, CUBLAS_ATOMICS_NOT_ALLOWED), "opening cuBLAS");
-}
-
-/* Setting the stream makes cuBLAS drop its work space. */
-void put_products_on(cudaStream_t stream) {
-    if (stream == products_on)
-        return;
-    products_on = stream;
-    check(cublasSetStream(products, stream), "choosing cuBLAS's stream");
-    check(cublasSetWorkspace(products, products_space, PRODUCT_BYTES), "choosing cuBLAS's memory");
-}
-
-/* A thread that is not ours keeps the device that it has chosen. */
+/* A thread that is not ours keeps the device that it has chosen, and its mode. */
 class visit {
     int before = 0;
+    cudaStreamCaptureMode mode = exchange_mode(cudaStreamCaptureModeRelaxed);
 
   public:
     visit() {
@@ -101,6 +81,7 @@ class visit {
     ~visit() {
         if (before != chosen)
             check(cudaSetDevice(before), "choosing the device again");
+        exchange_mode(mode);
     }
 };
 
@@ -129,6 +110,7 @@ bool open_event(cudaEvent_t *event) {
 lane *lane_of_thread() {
     if (!mine.entered) {
         mine.entered = true;
+        exchange_mode(cudaStreamCaptureModeRelaxed);
         if (check(cudaSetDevice(chosen), "choosing the device") && open_event(&mine.ready) &&
             open_event(&mine.waited))
             pthread_setspecific(leaving, &mine);
@@ -157,64 +139,49 @@ void await_way(way way, const char *operation) {
         await(stream, operation);
 }
 
+/* Of this loop, for events of this way. NULL: it cannot be opened. */
+cudaStream_t bell_of(int fd, way way) {
+    std::lock_guard<std::mutex> lock(bells_mutex);
+    bells *b = all_bells;
+    while (b != NULL && b->fd != fd)
+        b = b->next;
+    if (b == NULL && (b = (bells *)calloc(1, sizeof *b)) != NULL) {
+        b->fd = fd;
+        b->next = all_bells;
+        all_bells = b;
+    }
+    return b != NULL && open_stream(&b->streams[way], false) ? b->streams[way] : NULL;
+}
+
 } // namespace
 
 struct sl_vec_event {
     cudaEvent_t cuda;
-    way way;                /* the stream on which it was last recorded */
-    bool notified;          /* a notification was requested since */
-    bool notified_on[WAYS]; /* and ever, of a time when it was last recorded there */
+    way way;       /* the stream on which it was last recorded */
+    bool notified; /* a notification was requested since */
+    /* and ever, of a time when it was last recorded there; NULL: none was */
+    cudaStream_t notified_on[WAYS];
 };
 
-/* ---- devices ---- */
-
-/* Why there is no GPU; a list of those that this process may see may name none that is there: an
- * index, the UUID of a GPU or of a part of one (MIG). */
-static void explain_none(cudaError_t result, char text[DEVICE_TEXT_MAX]) {
-    const char *visible = getenv("CUDA_VISIBLE_DEVICES");
-    const bool none = result == cudaSuccess || result == cudaErrorNoDevice;
-    if (result == cudaErrorInsufficientDriver)
-        snprintf(text, DEVICE_TEXT_MAX, "no NVIDIA driver, or one that is older than CUDA %d.%d",
-                 CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    else if (none && visible != NULL)
-        snprintf(
-            text, DEVICE_TEXT_MAX,
-            "no NVIDIA GPU that CUDA_VISIBLE_DEVICES=\"%.100s\" names; \"nvidia-smi -L\" lists "
-            "indices and UUIDs, those of MIG parts too",
-            visible);
-    else
-        snprintf(text, DEVICE_TEXT_MAX, "%s", none ? "no NVIDIA GPU" : cudaGetErrorString(result));
-}
-
-int device_count(char text[DEVICE_TEXT_MAX]) {
-    int count = 0;
-    cudaError_t result = cudaGetDeviceCount(&count);
-    cudaGetLastError();
-    if (result == cudaSuccess && count > 0)
-        return count;
-    explain_none(result, text);
-    return 0;
-}
-
-bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MAX]) {
-    cudaDeviceProp p;
-    cudaError_t result = cudaGetDeviceProperties(&p, index);
-    if (result != cudaSuccess) {
+/* Keeps the first failure. What fails while it is captured has failed as a capture alone. */
+void cuda_remember(const char *what, const char *operation) {
+    if (mine.notes) {
+        mine.fails = true;
         cudaGetLastError();
-        snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s", index, cudaGetErrorString(result));
-        return false;
+        return;
     }
-    snprintf(out->name, sizeof out->name, "%s", p.name);
-    out->major = p.major;
-    out->minor = p.minor;
-    out->bytes = p.totalGlobalMem;
-    out->emulated = false;
-    if (p.major < CAPABILITY_MAJOR_MIN)
-        snprintf(text, DEVICE_TEXT_MAX,
-                 "cuda:%d (%.100s) has compute capability %d.%d; %d.0 or more is needed", index,
-                 p.name, p.major, p.minor, CAPABILITY_MAJOR_MIN);
-    return p.major >= CAPABILITY_MAJOR_MIN;
+    std::lock_guard<std::mutex> lock(failure_mutex);
+    if (failure == NULL) {
+        failure = what;
+        failed_operation = operation;
+    }
 }
+
+cudaStream_t cuda_work(void) {
+    return stream_of(WORK);
+}
+
+/* ---- the device ---- */
 
 bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
     chosen = index;
@@ -223,9 +190,8 @@ bool device_open(int index, char text[DEVICE_TEXT_MAX]) {
         check(cudaDeviceGetStreamPriorityRange(&lowest, &highest), "asking for priorities") &&
         check(cudaDeviceGetAttribute(&cache_bytes, cudaDevAttrL2CacheSize, index),
               "asking for the size of its cache") &&
-        open_stream(&notices[WORK], false) && open_stream(&notices[IN], false) &&
-        open_stream(&notices[OUT], false) && pthread_key_create(&leaving, leave_lane) == 0 &&
-        lane_of_thread()->waited != NULL && open_products();
+        pthread_key_create(&leaving, leave_lane) == 0 && lane_of_thread()->waited != NULL &&
+        stream_of(WORK) != NULL;
     if (!opened)
         snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s failed: %s", index,
                  failed_operation ? failed_operation : "creating a key",
@@ -383,8 +349,8 @@ void device_event_close(sl_vec_event *event) {
         return;
     device_event_wait(event);
     for (int way = 0; way < WAYS; way++)
-        if (event->notified_on[way])
-            await(notices[way], "a notice");
+        if (event->notified_on[way] != NULL)
+            await(event->notified_on[way], "a notice");
     check(cudaEventDestroy(event->cuda), "closing an event");
     free(event);
 }
@@ -409,6 +375,18 @@ static void CUDART_CB notify(void *notify_fd) {
     eventfd_write((int)(intptr_t)notify_fd, 1);
 }
 
+static void ask_for_notice(sl_vec_event *event, int notify_fd) {
+    const cudaStream_t stream = bell_of(notify_fd, event->way);
+    if (stream == NULL) {
+        cuda_remember("no stream could be opened", "asking for a notice");
+        return;
+    }
+    event->notified_on[event->way] = stream;
+    event->notified = true;
+    check(cudaStreamWaitEvent(stream, event->cuda, 0), "waiting for an event");
+    check(cudaLaunchHostFunc(stream, notify, (void *)(intptr_t)notify_fd), "asking for a notice");
+}
+
 bool device_event_passed(sl_vec_event *event, int notify_fd) {
     const cudaError_t now = cudaEventQuery(event->cuda);
     if (now != cudaErrorNotReady) {
@@ -416,12 +394,8 @@ bool device_event_passed(sl_vec_event *event, int notify_fd) {
         return true;
     }
     cudaGetLastError(); /* cudaErrorNotReady would stay */
-    if (notify_fd > 0 && !event->notified) {
-        event->notified = event->notified_on[event->way] = true;
-        check(cudaStreamWaitEvent(notices[event->way], event->cuda, 0), "waiting for an event");
-        check(cudaLaunchHostFunc(notices[event->way], notify, (void *)(intptr_t)notify_fd),
-              "asking for a notice");
-    }
+    if (notify_fd > 0 && !event->notified)
+        ask_for_notice(event, notify_fd);
     return false;
 }
 
@@ -437,13 +411,18 @@ bool device_graph_begin(void) {
         cudaStreamBeginCapture(stream_of(WORK), cudaStreamCaptureModeThreadLocal);
     if (result != cudaSuccess)
         cudaGetLastError();
-    return result == cudaSuccess;
+    mine.notes = result == cudaSuccess;
+    mine.fails = false;
+    return mine.notes;
 }
 
 sl_vec_graph *device_graph_end(void) {
     cudaGraph_t noted = NULL;
     sl_vec_graph *graph = (sl_vec_graph *)calloc(1, sizeof *graph);
     cudaError_t result = cudaStreamEndCapture(stream_of(WORK), &noted);
+    mine.notes = false;
+    if (result == cudaSuccess && mine.fails)
+        result = cudaErrorStreamCaptureInvalidated;
     if (result == cudaSuccess && graph != NULL)
         result = cudaGraphInstantiateWithFlags(&graph->cuda, noted, 0);
     if (noted != NULL)
@@ -486,6 +465,18 @@ bool device_guest_owns(const void *memory, char *text, size_t text_size) {
     return false;
 }
 
+/* The default stream cannot be asked while another that it waits for is captured. */
+bool device_guest_is_captured(void *stream) {
+    const visit device;
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    const cudaError_t result = cudaStreamIsCapturing((cudaStream_t)stream, &status);
+    if (result == cudaErrorStreamCaptureImplicit)
+        cudaGetLastError();
+    else
+        check(result, "asking for captures");
+    return result == cudaErrorStreamCaptureImplicit || status != cudaStreamCaptureStatusNone;
+}
+
 void device_guest_record(sl_vec_event *event, void *stream) {
     const visit device;
     check(cudaEventRecord(event->cuda, (cudaStream_t)stream), "recording an event");
@@ -499,7 +490,9 @@ void device_guest_follow(sl_vec_event *event, void *stream) {
 void device_guest_enter(void *stream) {
     int before = 0;
     check(cudaGetDevice(&before), "asking for the device");
+    const cudaStreamCaptureMode mode = exchange_mode(cudaStreamCaptureModeRelaxed);
     lane *l = lane_of_thread(); /* a new thread's first operation chooses the device */
+    l->mode_before = mode;
     if (before != chosen)
         check(cudaSetDevice(chosen), "choosing the device");
     l->before = before;
@@ -511,6 +504,7 @@ void device_guest_leave(void) {
     mine.visits = false;
     if (mine.before != chosen)
         check(cudaSetDevice(mine.before), "choosing the device again");
+    exchange_mode(mine.mode_before);
 }
 
 /* ---- kernels: all of the lists in kernels.h and layer_kernels.h, and their launches ---- */
@@ -565,35 +559,3 @@ SL_LAYER_KERNELS(DEFINE_LAUNCH)
     }
 SL_BLOCK_KERNELS(DEFINE_BLOCK_LAUNCH)
 SL_LAYER_BLOCK_KERNELS(DEFINE_BLOCK_LAUNCH)
-
-/* ---- matrix products ---- */
-
-size_t device_product_bytes(void) {
-    return PRODUCT_BYTES;
-}
-
-void device_place_products(void *memory) {
-    products_space = memory;
-}
-
-/* cuBLAS is column-major. Row-major data is the transpose, and c^T = b^T a^T. A batch of one may
- * be split along k. */
-void device_multiply(const device_product *p) {
-    static const float zero = 0, one = 1;
-    const cublasOperation_t b = p->b.turned ? CUBLAS_OP_T : CUBLAS_OP_N,
-                            a = p->a.turned ? CUBLAS_OP_T : CUBLAS_OP_N;
-    const int n = (int)p->n, m = (int)p->m, k = (int)p->k, b_line = (int)p->b.line,
-              a_line = (int)p->a.line, c_line = (int)p->c_line;
-    const float *kept = p->add ? &one : &zero;
-    launches_count(LAUNCH_product);
-    put_products_on(stream_of(WORK));
-    if (p->count == 1)
-        check(cublasSgemm(products, b, a, n, m, k, &p->scale, p->b.at, b_line, p->a.at, a_line,
-                          kept, p->c, c_line),
-              "a matrix product");
-    else
-        check(cublasSgemmStridedBatched(products, b, a, n, m, k, &p->scale, p->b.at, b_line,
-                                        (long long)p->b.step, p->a.at, a_line, (long long)p->a.step,
-                                        kept, p->c, c_line, (long long)p->c_step, (int)p->count),
-              "a matrix product");
-}

@@ -1,5 +1,6 @@
-/* device.h - the operations of a device: memory, copies, launches, matrix products. cuda.cu
- * implements them for a GPU, emulated.c for the host; vec.c, codec.c and the layers use them.
+/* device.h - the operations of a device: memory, copies, launches, matrix products. cuda.cu and
+ * cublas.c implement them for a GPU, emulated.c for the host; vec.c, codec.c and the layers use
+ * them.
  *
  * Each calling thread has a lane: a stream of operations (launches, copies, clearing), in the
  * order of its calls, and two streams for background copies, one in and one out. Only events, and
@@ -87,17 +88,18 @@ void device_graph_close(sl_vec_graph *graph);
 
 /* Streams and memory of others: see sl_guest_ops in starling/vec.h. */
 bool device_guest_owns(const void *memory, char *text, size_t text_size);
+bool device_guest_is_captured(void *stream);
 void device_guest_record(sl_vec_event *event, void *stream);
 void device_guest_follow(sl_vec_event *event, void *stream);
 void device_guest_enter(void *stream);
 void device_guest_leave(void);
 
 /* `count` products c = scale a b (or c += scale a b) of row-major matrices a (m, k), b (k, n) and
- * c (m, n). Shapes alone decide the order of each sum. Not thread-safe. Needs
- * device_place_products first. */
+ * c (m, n). Shapes alone decide the order of each sum. Not thread-safe. device_open_products comes
+ * first, once: space is device_product_bytes() of device memory, kept for ever. False: text says
+ * why. */
 size_t device_product_bytes(void);
-void device_place_products(
-    void *memory); /* device_product_bytes() of device memory, kept for ever */
+bool device_open_products(void *space, char text[DEVICE_TEXT_MAX]);
 typedef struct device_matrix {
     const float *at;
     size_t line; /* row stride in floats */

@@ -7,7 +7,6 @@
  *   STARLING_FAILS_AFTER=N   each thread's operation N + 1 fails; no later operation on any stream
  *                            has an effect
  *   STARLING_AS_GPU          claims that its memory is a GPU's: a network library may refuse it
- *   STARLING_LAUNCHES=FILE   see launches.h
  *   STARLING_CACHE_MIB=N     the size of its second-level cache (50)
  *   STARLING_COPY_MB_S=N     copies take as long as on a bus of N MB/s in each direction
  *
@@ -232,8 +231,7 @@ int device_count(char text[DEVICE_TEXT_MAX]) {
 }
 
 bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MAX]) {
-    (void)index;
-    (void)text;
+    (void)index, (void)text;
     *out = (device_properties){.name = "emulated on the host",
                                .major = 9,
                                .bytes = arena_bytes,
@@ -487,6 +485,12 @@ bool device_guest_owns(const void *memory, char *text, size_t text_size) {
     return arena_holds(memory);
 }
 
+bool device_guest_is_captured(void *stream_) {
+    (void)stream_; /* nobody captures here */
+    count_calls(4);
+    return false;
+}
+
 void device_guest_record(sl_vec_event *event, void *stream_) {
     event->set++;
     event->way = WORK;
@@ -561,8 +565,10 @@ size_t device_product_bytes(void) {
     return PRODUCT_BYTES;
 }
 
-void device_place_products(void *memory) {
-    device_expect(memory);
+bool device_open_products(void *space, char text[DEVICE_TEXT_MAX]) {
+    (void)text;
+    device_expect(space);
+    return true;
 }
 
 typedef struct product_task {

@@ -26,12 +26,11 @@
     X(settle_ties) X(take_top) X(list_word) X(gather_entry) X(gather_word) X(place_indices)        \
     X(place_bitmap) X(count_parts) X(begin_draw) X(draw_block) X(advance_draw) X(finish_draw)      \
     X(settle_subset) X(mark_kept) X(add_entries) X(load_bitmap) X(add_words) X(entry_lanes)        \
-    X(entry_mean) X(sign_entry) X(begin_mark) X(begin_shares) X(share_more) X(list_marks)          \
-    X(place_marks) X(add_marks)
+    X(sign_entry) X(begin_mark) X(begin_shares) X(list_marks) X(place_marks) X(add_marks)
 
 #define SL_BLOCK_KERNELS(X)                                                                        \
     X(encode_eight) X(encode_buckets) X(tile_sums) X(bucket_tiles) X(count_digits) X(mark_top)     \
-    X(scan_groups) X(scan_counts) X(mark_drawn) X(share_sums)
+    X(scan_groups) X(scan_counts) X(mark_drawn) X(share_sums) X(share_more) X(entry_mean)
 /* clang-format on */
 
 #endif

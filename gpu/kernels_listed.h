@@ -3,6 +3,7 @@
 #ifndef SL_GPU_KERNELS_LISTED_H
 #define SL_GPU_KERNELS_LISTED_H
 
+#include <assert.h>
 #include <math.h>
 
 #include "gpu/kernels_entries.h"
@@ -73,7 +74,7 @@ SL_SHARED void share_sums(const share_sums_args *a, share_sums_memory *m, block_
         a->sums[first + at.thread] = sum_lanes(m->lanes + at.thread * SUM_LANES);
 }
 
-/* One thread, after a pass: lambda rises until nothing more is to be shared. */
+/* A block, after a pass: lambda rises until nothing more is to be shared. */
 typedef struct share_more_args {
     share_state *state;
     const double *sums; /* (blocks) */
@@ -81,11 +82,8 @@ typedef struct share_more_args {
     uint32_t *refused;
 } share_more_args;
 
-SL_SHARED void share_more(const share_more_args *a, size_t i) {
-    share_state *s = a->state + i;
-    if (s->is_found)
-        return;
-    const double below = sum_in_order(a->sums, a->blocks);
+SL_SHARED void raise_lambda(const share_more_args *a, double below) {
+    share_state *s = a->state;
     const uint32_t certain = s->certain;
     const double lambda = below > 0 && certain < a->k ? (double)(a->k - certain) / below : 0;
     if (s->passes < SHARE_PASSES && lambda > s->lambda) {
@@ -99,6 +97,20 @@ SL_SHARED void share_more(const share_more_args *a, size_t i) {
     if (!(below <= DOUBLE_LARGEST) || !(s->lambda <= DOUBLE_LARGEST))
         ATOMIC_ADD(a->refused, 1);
 }
+
+typedef struct share_more_memory {
+    double folds[SUM_FOLDS];
+} share_more_memory;
+
+enum { share_more_PHASES = 2 };
+SL_SHARED void share_more(const share_more_args *a, share_more_memory *m, block_place at,
+                          uint32_t phase) {
+    if (phase == 0)
+        m->folds[at.thread] = sum_of_fold(a->sums, a->blocks, at.thread);
+    else if (at.thread == 0 && !a->state->is_found)
+        raise_lambda(a, sum_in_order(m->folds, sum_folds(a->blocks)));
+}
+static_assert((int)SUM_FOLDS == (int)BLOCK_THREADS, "a thread has a fold");
 
 /* ---- which elements are drawn: as of mark_top, four elements a thread, several times ---- */
 

@@ -327,23 +327,24 @@ enum { INDICES = 32 }; /* of one thread: as many words as an index has bits */
 
 /* ---- signs of a mean: stc ---- */
 
-/* Thread l sums the magnitudes of entries l, l + SUM_LANES, ... */
+/* A thread for each lane of a tile of entries: it sums the magnitudes of SUM_LANES apart. */
 typedef struct entry_lanes_args {
     const float *v;
     const uint32_t *indices;
     size_t count;
-    double *lanes; /* (SUM_LANES) */
+    double *lanes; /* (tiles, SUM_LANES) */
 } entry_lanes_args;
 
-SL_SHARED void entry_lanes(const entry_lanes_args *a, size_t l) {
+SL_SHARED void entry_lanes(const entry_lanes_args *a, size_t i) {
+    const size_t start = i / SUM_LANES * SUM_TILE, end = smaller(start + SUM_TILE, a->count);
     double sum = 0;
     SL_UNROLL(16)
-    for (size_t e = l; e < a->count; e += SUM_LANES)
+    for (size_t e = start + i % SUM_LANES; e < end; e += SUM_LANES)
         sum += (double)float_of(magnitude_of(a->v[a->indices[e]]));
-    a->lanes[l] = sum;
+    a->lanes[i] = sum;
 }
 
-/* One thread. A sum of floats is finite if they all are. */
+/* A block. A sum of floats is finite if they all are. */
 typedef struct entry_mean_args {
     const double *lanes;
     size_t count;
@@ -351,9 +352,27 @@ typedef struct entry_mean_args {
     uint32_t *refused;
 } entry_mean_args;
 
-SL_SHARED void entry_mean(const entry_mean_args *a, size_t i) {
-    const double sum = sum_lanes(a->lanes);
-    a->mean[i] = (float)(sum / (double)a->count);
+typedef struct entry_mean_memory {
+    double folds[SUM_FOLDS];
+} entry_mean_memory;
+
+SL_SHARED double fold_entries(const double *lanes, size_t tiles, size_t fold) {
+    double sum = 0;
+    for (size_t t = fold; t < tiles; t += SUM_FOLDS)
+        sum += sum_lanes(lanes + t * SUM_LANES);
+    return sum;
+}
+
+enum { entry_mean_PHASES = 2 };
+SL_SHARED void entry_mean(const entry_mean_args *a, entry_mean_memory *m, block_place at,
+                          uint32_t phase) {
+    const size_t tiles = sum_tiles(a->count);
+    if (phase == 0)
+        m->folds[at.thread] = fold_entries(a->lanes, tiles, at.thread);
+    if (phase == 0 || at.thread > 0)
+        return;
+    const double sum = sum_in_order(m->folds, sum_folds(tiles));
+    *a->mean = (float)(sum / (double)a->count);
     if (!(sum <= DOUBLE_LARGEST))
         ATOMIC_ADD(a->refused, 1);
 }

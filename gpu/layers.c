@@ -2,6 +2,12 @@
  * see learner/layers/layer.h. */
 #include "gpu/layers.h"
 
+#include <pthread.h>
+#include <stdio.h>
+
+#include "gpu/memory.h"
+#include "gpu/vec.h"
+
 static const sl_layer_ops *const kinds[] = {
 #define ROW(kind, name, text) &name##_layer,
     SL_LAYER_TABLE(ROW)
@@ -71,11 +77,43 @@ static void backward(const sl_layer_call *c) {
     kinds[c->layer->kind]->backward(c);
 }
 
+/* Their work space counts as device memory, as vectors do. */
+static int open_products(sl_error *error) {
+    const size_t bytes = device_product_bytes();
+    char text[DEVICE_TEXT_MAX];
+    void *space = memory_take(bytes);
+    if (space == NULL) {
+        sl_vec_memory m;
+        memory_describe(&m);
+        snprintf(text, sizeof text,
+                 "matrix products work in %.1f MB, and %.1f MB are free, of which "
+                 "device_memory_gb allows %.1f MB",
+                 1e-6 * (double)bytes, 1e-6 * (double)m.free,
+                 1e-6 * (double)(m.limit > 0 ? m.limit : m.free));
+        return vec_fail(error, text);
+    }
+    if (device_open_products(space, text))
+        return 0;
+    memory_give_back(space);
+    return vec_fail(error, text);
+}
+
+/* With the first network of the process. */
+static int open_backend(sl_error *error) {
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static bool is_open;
+    pthread_mutex_lock(&mutex);
+    const int result = is_open ? 0 : open_products(error);
+    is_open = result == 0;
+    pthread_mutex_unlock(&mutex);
+    return result;
+}
+
 const sl_layer_backend *layers_backend(void) {
     static const sl_layer_ops any = {memory, forward, backward};
     static const sl_layer_ops *table[SL_LAYER_KINDS];
     for (size_t k = 0; k < SL_LAYER_KINDS; k++)
         table[k] = kinds[k] != NULL ? &any : NULL;
-    static const sl_layer_backend backend = {table, loss_scratch, find_all_losses};
+    static const sl_layer_backend backend = {table, loss_scratch, find_all_losses, open_backend};
     return &backend;
 }

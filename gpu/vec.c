@@ -90,9 +90,9 @@ static sum_shape shape_of(size_t count, size_t each) {
     return (sum_shape){each > 0 ? ceiling(count, each) : 1, tiles, sum_folds(tiles)};
 }
 
-/* All tiles, then their folds, and room for one sum. NULL: out of memory. */
-static double *scratch_of(const sum_shape *s) {
-    return memory_scratch((s->count * (s->tiles + s->folds) + 1) * sizeof(double));
+/* All tiles, then their folds, and room for one sum. */
+static size_t bytes_of(const sum_shape *s) {
+    return (s->count * (s->tiles + s->folds) + 1) * sizeof(double);
 }
 
 static void launch_sums(const sum_shape *s, double *scratch, double *out, const float *x,
@@ -107,20 +107,24 @@ static void launch_sums(const sum_shape *s, double *scratch, double *out, const 
     launch_sum_of_folds(&(sum_of_folds_args){folded, out, s->folds}, s->count);
 }
 
-static bool begin_distances(double *out, const float *x, const float *y, size_t count,
+/* Each sum may end in a tile that it does not fill, and has no more folds than tiles. */
+static size_t distance_floats(size_t count, size_t sums) {
+    const sum_shape most = {1, 2 * sum_tiles(count) + sums, 2 * sum_tiles(count) + sums};
+    return bytes_of(&most) / sizeof(float);
+}
+
+static void begin_distances(double *out, float *work, const float *x, const float *y, size_t count,
                             size_t each) {
     const sum_shape shape = shape_of(count, each);
-    double *scratch = scratch_of(&shape);
     device_expect(out);
-    if (scratch != NULL)
-        launch_sums(&shape, scratch, out, x, y, count, each);
-    return scratch != NULL;
+    device_expect(work);
+    launch_sums(&shape, (double *)(void *)work, out, x, y, count, each);
 }
 
 /* NaN: out of memory. */
 static double distance_squared(const float *x, const float *y, size_t count) {
     const sum_shape shape = shape_of(count, count);
-    double sum, *scratch = scratch_of(&shape);
+    double sum, *scratch = memory_scratch(bytes_of(&shape));
     if (scratch == NULL)
         return NAN;
     double *total = scratch + shape.tiles + shape.folds;
@@ -133,7 +137,7 @@ static double norm2_squared(const float *x, size_t count) {
     return distance_squared(x, NULL, count);
 }
 
-static int fail(sl_error *error, const char *text) {
+int vec_fail(sl_error *error, const char *text) {
     if (error != NULL) {
         error->code = SL_EDEVICE;
         snprintf(error->text, sizeof error->text, "%s: %s", name, text);
@@ -143,12 +147,12 @@ static int fail(sl_error *error, const char *text) {
 
 static int fence(sl_error *error) {
     char text[DEVICE_TEXT_MAX];
-    return device_fence(text) != 0 ? fail(error, text) : 0;
+    return device_fence(text) != 0 ? vec_fail(error, text) : 0;
 }
 
 static int status(sl_error *error) {
     char text[DEVICE_TEXT_MAX];
-    return device_status(text) != 0 ? fail(error, text) : 0;
+    return device_status(text) != 0 ? vec_fail(error, text) : 0;
 }
 
 static const sl_async_ops async = {
@@ -160,6 +164,7 @@ static const sl_async_ops async = {
     .event_passed = device_event_passed,
     .begin_copies_in = device_begin_copies_in,
     .begin_distances = begin_distances,
+    .distance_floats = distance_floats,
     .status = status,
     .graph_begin = device_graph_begin,
     .graph_end = device_graph_end,
@@ -170,29 +175,12 @@ static const sl_async_ops async = {
 
 static const sl_guest_ops guest = {
     .owns = device_guest_owns,
+    .is_captured = device_guest_is_captured,
     .record = device_guest_record,
     .follow = device_guest_follow,
     .enter = device_guest_enter,
     .leave = device_guest_leave,
 };
-
-/* The work space of products counts as device memory, as vectors do. */
-static bool open_products(char *text) {
-    const size_t bytes = device_product_bytes();
-    void *space = memory_take(bytes);
-    sl_vec_memory m;
-    if (space != NULL) {
-        device_place_products(space);
-        return true;
-    }
-    memory_describe(&m);
-    snprintf(text, DEVICE_TEXT_MAX,
-             "matrix products work in %.1f MB, and %.1f MB are free, of which device_memory_gb "
-             "allows %.1f MB",
-             1e-6 * (double)bytes, 1e-6 * (double)m.free,
-             1e-6 * (double)(m.limit > 0 ? m.limit : m.free));
-    return false;
-}
 
 const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
     static bool opened;
@@ -203,7 +191,7 @@ const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
     if (!device_describe(index, &properties, text))
         return NULL;
     opened = opened || device_open(index, text);
-    if (!opened || !open_products(text))
+    if (!opened)
         return NULL;
     snprintf(name, sizeof name, "cuda:%d", index);
     operations = (sl_vec_ops){

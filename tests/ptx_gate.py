@@ -5,7 +5,7 @@
     but in the listed kernels, which call functions of mathematics and promise no bits
   - no kernel has a stack, spills a register, or takes more than 64; each says its block's size
   - memory is read past the caches' coherence in the listed kernels only, and stored by words
-  - the plug-in exports one function and needs no CUDA runtime of the machine's
+  - the plug-in exports one function and needs no CUDA runtime or cuBLAS of the machine's
 
 usage: ptx_gate.py PLUGIN PTX REPORT     the last two as gpu/nvcc.py leaves them
 """
@@ -102,8 +102,9 @@ def faults_of_plugin(plugin):
     names = [line.split()[-1] for line in output("nm", "-D", "--defined-only", plugin).splitlines()]
     if names != ["sl_backend_entry"]:
         yield f"exports {' '.join(names)}"
-    if "libcudart" in output("ldd", plugin):
-        yield "needs libcudart of the machine's"
+    for library in ("libcudart", "libcublas"):
+        if library in output("ldd", plugin):
+            yield f"needs {library} of the machine's"
 
 
 def tell(name, faults):

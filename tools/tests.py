@@ -55,7 +55,7 @@ CORES = os.cpu_count()
 BUILD_SECONDS = 1000  # more than any test: what waits for a build begins late enough
 FUZZ_SECONDS = 60  # of all targets together, but for those of what strangers say
 STRANGERS_SECONDS = 30  # each
-FROM_STRANGERS = ("fuzz_frame", "fuzz_greeting", "fuzz_provider", "fuzz_request")
+FROM_STRANGERS = ("fuzz_doctor", "fuzz_frame", "fuzz_greeting", "fuzz_provider", "fuzz_request")
 LIMIT = 4800  # after which no other test begins
 SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0",

@@ -24,6 +24,7 @@ typedef struct sl_agent_settings {
     sl_task task;                    /* sl_learner_task(learner), or a training loop of your own */
     const sl_plan *plan;             /* of experiment and task; NULL: the agent computes it */
     uint32_t rank;
+    uint32_t place;   /* among the agents of this host, from 0 (sl_launch_place): for the device */
     const char *host; /* to listen on; beyond loopback only if sl_security_goes_out */
     uint16_t port;    /* 0: any free one */
     uint64_t run_id;  /* equal on all agents of a run; 0 if there is none */
@@ -126,6 +127,7 @@ typedef struct sl_agent_progress {
     double ago_s;       /* since the loop looked last; 0: it does not run yet */
     uint32_t members;   /* that take part, as far as its node knows */
     uint32_t view;      /* the number of theirs; 0: all, since the run began */
+    bool rests;         /* too few members are reached for another view */
     sl_agent_counters counters;
     uint64_t reloads; /* how often sl_agent_reload has ended, the last time: */
     bool reloaded;    /* well, and */
@@ -174,6 +176,16 @@ typedef struct sl_agent_edge {
 } sl_agent_edge;
 /* Of neighbour `index`, by rank; false: there are no more. */
 SL_API bool sl_agent_edge_read(sl_agent *agent, uint32_t index, sl_agent_edge *out);
+
+/* Who takes no part at this moment, and should: its connection is broken, or it was lost and has
+ * not left on request. */
+typedef struct sl_agent_lost {
+    uint32_t rank;
+    bool is_member; /* of the view that the node is in: it may still come back in time */
+    double since_s; /* for so long */
+} sl_agent_lost;
+/* The index-th by rank, once training has begun; false: there are no more. From any thread. */
+SL_API bool sl_agent_lost_read(sl_agent *agent, uint32_t index, sl_agent_lost *out);
 
 #ifdef __cplusplus
 }

@@ -41,8 +41,9 @@ typedef struct sl_topology_report {
     double rho; /* max(|lambda_2|, |lambda_n|); second largest modulus if not symmetric */
     double gap; /* 1 - rho */
 } sl_topology_report;
+/* watch (may be NULL) hears how far the spectrum is. */
 SL_API int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out,
-                               sl_error *error);
+                               const sl_watch *watch, sl_error *error);
 
 /* ---- structure ---- */
 

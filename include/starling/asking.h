@@ -29,9 +29,10 @@ typedef struct sl_asked {
  * be freed with sl_asked_free. SL_EFILE: the folder cannot be read. */
 SL_API int sl_ask_folder(sl_asked **out, size_t *count, const char *folder, double patience_s,
                          sl_error *error);
-/* The same of the one agent at HOST:PORT. SL_EINVAL: that is none, or the host is unknown. */
-SL_API int sl_ask_place(sl_asked **out, size_t *count, const char *place, double patience_s,
-                        sl_error *error);
+/* The same of the one agent at HOST:PORT; also another of its pages, as "/board" beside "/status",
+ * where there is one. SL_EINVAL: that is none, or the host is unknown. */
+SL_API int sl_ask_place(sl_asked **out, size_t *count, const char *place, const char *path,
+                        double patience_s, sl_error *error);
 SL_API void sl_asked_free(sl_asked *all, size_t count);
 
 #ifdef __cplusplus

@@ -1,10 +1,11 @@
 /* device.h - where vectors are kept: on the CPU, or on a GPU through a plug-in.
  *
- * `device` in an experiment is "cpu", "cuda:N", or "auto": the first usable GPU, else the CPU. The
- * program links to no GPU library; it opens the plug-in at run time. The plug-in is the file that
- * STARLING_PLUGIN (an environment variable) names, else libstarling-cuda.so in the build's gpu/ or
- * in the installed lib/starling/. Mixing and compressing give the CPU's bits on any device;
- * gradients of networks differ from the CPU's by rounding.
+ * `device` in an experiment is "cpu", "cuda:N", "cuda": a host's agents take its usable GPUs in
+ * turn, or "auto": the first usable GPU, else the CPU. The program links to no GPU library; it
+ * opens the plug-in at run time. The plug-in is the file that STARLING_PLUGIN (an environment
+ * variable) names, else libstarling-cuda.so in the build's gpu/ or in the installed lib/starling/.
+ * Mixing and compressing give the CPU's bits on any device; gradients of networks differ from the
+ * CPU's by rounding.
  */
 #ifndef STARLING_DEVICE_H
 #define STARLING_DEVICE_H
@@ -34,14 +35,19 @@ SL_API size_t sl_devices_list(sl_device_info *out, size_t max, char reason[SL_DE
 
 /* Is this a name of a device? SL_EINVAL says what is allowed. */
 SL_API int sl_device_check_name(const char *name, sl_error *error);
-/* Can the device be used? SL_EDEVICE says why not. `note` says what "auto" stands for and why; it
- * is empty for other names. Opens nothing. */
+/* Can the device be used? SL_EDEVICE says why not. `note` says what "auto" and "cuda" stand for,
+ * and why; it is empty for other names. Opens nothing. */
 SL_API int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *error);
 /* The GPU that `name` stands for on this host. False: it stands for the CPU, or cannot be used.
  * Opens nothing. */
 SL_API bool sl_device_describe(const char *name, sl_device_info *out);
-/* Opens the device: its vector operations, valid until the program ends. A program opens one GPU.
- * memory_limit: bytes that the program may take there, 0: no limit; the latest call's holds. */
+enum { SL_DEVICE_NAME_MAX = 16 };
+/* What the `place`-th agent of this host, counted from 0, opens: of "cuda" the GPU whose turn it
+ * is, of any other name the name itself. */
+SL_API void sl_device_place(char out[SL_DEVICE_NAME_MAX], const char *name, uint32_t place);
+/* Opens the device, of "cuda" the first: its vector operations, valid until the program ends. A
+ * program opens one GPU. memory_limit: bytes that the program may take there, 0: no limit; the
+ * latest call's holds. */
 SL_API int sl_device_open(const sl_vec_ops **out, const char *name, size_t memory_limit,
                           sl_error *error);
 

@@ -43,6 +43,7 @@ typedef struct sl_record_config {
     size_t parameters_at_count;
     sl_kept_models models;
     bool trace;       /* of a simulation: what each node did when (starling/trace.h) */
+    bool tensorboard; /* the run folder has event files, too */
     bool safetensors; /* models of the run folder also have names and shapes of tensors */
 } sl_record_config;
 
@@ -308,6 +309,9 @@ typedef struct sl_run_memory {
  * must hold them already. */
 SL_API void sl_experiment_memory(sl_run_memory *out, const sl_experiment *experiment,
                                  const sl_plan *plan, size_t dimension, size_t task_bytes);
+
+/* Descriptors that the agent with the most neighbours needs (RLIMIT_NOFILE). */
+SL_API uint64_t sl_experiment_descriptors(const sl_experiment *experiment);
 
 /* What to watch in an experiment that runs as it is; of a session whose rounds are not known, with
  * task->rounds UINT64_MAX. */

@@ -140,8 +140,9 @@ typedef struct sl_topology_spec {
     const sl_slot_spec *slots; /* SL_FAMILY_EDGES: one slot, or the schedule's */
     size_t slot_count;
     const struct sl_links
-        *links;    /* SL_WEIGHTING_BANDWIDTH: borrowed for the open call; starling/links.h */
-    bool in_parts; /* opens a disconnected graph, too: for analysis, not for training */
+        *links; /* SL_WEIGHTING_BANDWIDTH: borrowed for the open call; starling/links.h */
+    const sl_watch *watch; /* likewise: hears how far weights are optimized; NULL: nobody */
+    bool in_parts;         /* opens a disconnected graph, too: for analysis, not for training */
 } sl_topology_spec;
 
 SL_API void sl_topology_spec_defaults(sl_topology_spec *spec);

@@ -59,6 +59,14 @@ typedef struct sl_authority_ends {
 /* Reads both files as sl_credentials_trust does. */
 SL_API int sl_authority_look(const char *ca, const char *revoked, sl_authority_ends *ends,
                              sl_error *error);
+/* Would others take this pair's certificate for that rank's today, if they trust the same CA and
+ * their roster pins what `pinned` says ("sha256:..."; "": nothing)? SL_EINVAL says why not. A run's
+ * key has none, and is good. */
+SL_API int sl_credentials_check(const sl_credentials *credentials, uint32_t rank,
+                                const char *pinned, sl_error *error);
+/* From when until when its certificate is valid, in seconds since 1970; zeros: it has none. */
+SL_API void sl_credentials_dates(const sl_credentials *credentials, int64_t *from_s,
+                                 int64_t *until_s);
 SL_API void sl_credentials_close(sl_credentials **credentials);
 
 #ifdef __cplusplus

@@ -64,6 +64,9 @@ SL_API int sl_launch_find(sl_launch **out, const sl_launch_settings *settings, u
  * not say. */
 SL_API uint32_t sl_launch_count(void);
 SL_API uint32_t sl_launch_rank(const sl_launch *launch);
+/* How many lower ranks are on this process's host, as the launcher or the roster says; else its
+ * rank. */
+SL_API uint32_t sl_launch_place(const sl_launch *launch);
 /* Of the topology. */
 SL_API uint32_t sl_launch_size(const sl_launch *launch);
 /* For sl_agent_settings: what was given; else with a roster a hash of where its nodes are, and by
@@ -73,6 +76,10 @@ SL_API uint64_t sl_launch_run_id(const sl_launch *launch);
 /* What rank and peers were found from, for messages, such as "rank 1 of 4 from Slurm (SLURM_PROCID,
  * SLURM_NTASKS); rank 0 tells the roster at node-a". */
 SL_API const char *sl_launch_describe(const sl_launch *launch);
+
+/* The roster that the peers are found by, whose names may not be looked up yet; borrowed. NULL:
+ * they are found by rendezvous. */
+SL_API const sl_roster *sl_launch_roster(const sl_launch *launch);
 
 /* Where the agent is to listen: host (lives as long as launch) and port (0: any). Looks up names,
  * in at most timeout_s. Rank 0 begins to listen for the rendezvous. SL_EINVAL: beyond loopback

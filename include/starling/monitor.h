@@ -8,6 +8,8 @@
  * JSON:
  *
  *     {"rank": 3, "doing": "exchanges", "round": 813, "still_s": 40.9, "nodes": 8,
+ *      "view": 2, "members": 7, "rests": false, "lost": [{"rank": 6, "member": false,
+ *      "since_s": 41.3}],
  *      "waits_for": "edge 4->3, round 813: part 0 of 1 has not come",
  *      "root": {"rank": 5, "doing": "computes", "round": 812, "still_s": 41.2},
  *      "neighbours": [{"rank": 4, "connected": true,
@@ -17,6 +19,8 @@
  *                      "said": {"rank": 4, "doing": "exchanges", "round": 812, "still_s": 40.8,
  *                               "ago_s": 0.1, "waits_for": 5, "root": {...}}}, ...]}
  *
+ * `members` is how many the view has, from which `lost` have gone, or, where they are still
+ * `member`, may come back in time; `rests`: too few are left to go on.
  * `root` is whom it waits for in the end, as neighbours have said; null: nobody, or not known yet.
  * `protection` is null where it is not connected, `round_trip_s` where it is not known; see
  * sl_agent_edge.

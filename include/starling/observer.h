@@ -70,25 +70,26 @@ SL_API void sl_record_pieces(sl_record *record, sl_piece out[SL_RECORD_PIECES]);
 
 /* ---- the log of events ---- */
 
-/* What happens to a run beside its rounds, as far as it takes to repeat it. Kind, its name. */
+/* What happens to a run beside its rounds, as far as it takes to repeat it. Kind, its name, what it
+ * says. */
 #define SL_LOG_KINDS(X)                                                                            \
-    X(SL_LOG_START, "start")           /* training begins: all neighbours are connected */         \
-    X(SL_LOG_RESUME, "resume")         /* from a checkpoint; follows SL_LOG_START */               \
-    X(SL_LOG_SETTINGS, "settings")     /* with which rate it trains; follows these */              \
-    X(SL_LOG_EDGE, "edge")             /* how the connection to a neighbour is protected */        \
-    X(SL_LOG_DOWN, "down")             /* the connection to a neighbour broke */                   \
-    X(SL_LOG_UP, "up")                 /* and is back */                                           \
-    X(SL_LOG_REQUEST, "request")       /* all nodes are to save a round */                         \
-    X(SL_LOG_CHECKPOINT, "checkpoint") /* it was written, or not */                                \
-    X(SL_LOG_LOST, "lost")             /* a peer is gone: killed, left, or cut off */              \
-    X(SL_LOG_CUT, "cut")               /* nothing more is exchanged, until a view */               \
-    X(SL_LOG_COMMIT, "commit")         /* all agree on the next view */                            \
-    X(SL_LOG_VIEW, "view")             /* other members, from a round on */                        \
-    X(SL_LOG_JOIN, "join")             /* it asks to take part again, with a sponsor's model */    \
-    X(SL_LOG_END, "end")
+    X(SL_LOG_START, "start", "training begins: all neighbours are connected")                      \
+    X(SL_LOG_RESUME, "resume", "the run goes on from a checkpoint")                                \
+    X(SL_LOG_SETTINGS, "settings", "how it trains and records from this round on")                 \
+    X(SL_LOG_EDGE, "edge", "how the connection to a neighbour is protected")                       \
+    X(SL_LOG_DOWN, "down", "the connection to a neighbour broke")                                  \
+    X(SL_LOG_UP, "up", "it is back")                                                               \
+    X(SL_LOG_REQUEST, "request", "all nodes are asked to save a round ahead")                      \
+    X(SL_LOG_CHECKPOINT, "checkpoint", "a file is there, or cannot be")                            \
+    X(SL_LOG_LOST, "lost", "a peer is gone: killed, left, or cut off")                             \
+    X(SL_LOG_CUT, "cut", "nothing more is exchanged, until a view")                                \
+    X(SL_LOG_COMMIT, "commit", "all agree on the next view")                                       \
+    X(SL_LOG_VIEW, "view", "other members go on, from a round on")                                 \
+    X(SL_LOG_JOIN, "join", "an agent asks to take part again, with a sponsor's model")             \
+    X(SL_LOG_END, "end", "the run has ended for a node")
 
 typedef enum sl_log_kind {
-#define SL_LOG_ENUM(name, text) name,
+#define SL_LOG_ENUM(name, text, meaning) name,
     SL_LOG_KINDS(SL_LOG_ENUM)
 #undef SL_LOG_ENUM
 } sl_log_kind;
@@ -196,6 +197,8 @@ typedef struct sl_observer {
     /* An agent goes on from the checkpoint of `round`, on which all have agreed; before any record.
      * On the agent's loop. Negative: the run ends. */
     int (*resumed)(void *context, uint64_t round);
+    /* The agent's loop goes round; on it, several times a second. */
+    void (*alive)(void *context);
     /* An event, before anything that follows from it is sent. From any of the driver's threads, at
      * any time; it does not wait for another. */
     void (*log)(void *context, const sl_log_entry *entry);

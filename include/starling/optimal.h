@@ -28,6 +28,7 @@ typedef struct sl_optimum_settings {
     double tolerance; /* on rho - lower_bound; default 1e-8 */
     double work_max;  /* floating-point operations after which the best weights so far are returned;
                          default 5e11, some minutes */
+    const sl_watch *watch; /* default NULL */
 } sl_optimum_settings;
 
 SL_API void sl_optimum_defaults(sl_optimum_settings *settings);

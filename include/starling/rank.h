@@ -34,10 +34,9 @@ typedef struct sl_rank_settings {
     uint32_t degree_max; /* messages that a node sends in a round, at most; 0: any number */
     bool undirected;     /* every edge leads both ways in its round */
     bool fixed;          /* one symmetric W for all rounds, as CHOCO, BEER and LEAD need it */
-    /* Called before each of `total` candidates is opened and judged; may be NULL. For thousands of
-     * nodes a ranking takes minutes. */
-    void (*progress)(void *context, uint32_t done, uint32_t total);
-    void *progress_context;
+    /* Hears the share of candidates that are judged; may be NULL. For thousands of nodes a ranking
+     * takes minutes. */
+    const sl_watch *watch;
 } sl_rank_settings;
 
 SL_API void sl_rank_defaults(sl_rank_settings *settings);

@@ -3,6 +3,7 @@
 #define STARLING_ROSTER_H
 
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "starling/api.h"
 #include "starling/error.h"
@@ -23,6 +24,8 @@ SL_API int sl_roster_parse(sl_roster **out, const char *text, const char *where,
  * not 0. SL_EINVAL: a host is unknown. sl_agent_run does it if nobody has. */
 SL_API int sl_roster_resolve(sl_roster *roster, double timeout_s, const volatile int *stop,
                              sl_error *error);
+/* Of a rank, with its port; ss_family is 0 until its name was looked up. */
+SL_API struct sockaddr_storage sl_roster_address(const sl_roster *roster, uint32_t rank);
 SL_API void sl_roster_close(sl_roster **roster);
 SL_API uint32_t sl_roster_count(const sl_roster *roster);
 SL_API const char *sl_roster_host(const sl_roster *roster, uint32_t rank);

@@ -92,7 +92,9 @@ typedef struct sl_session_options {
     uint64_t borrow;     /* 1, with overlap: begin copies nothing. x is sent from your memory, one
                             vector, which must be the same at end and must not change until then.
                             A change ends the session with SL_EINVAL and the tensor's name, and
-                            nothing of it is mixed by others, where x is on the host */
+                            nothing of it is mixed by others, where x is on the host. Where
+                            memory is registered (transport.provider "verbs", gpu_direct) begin
+                            copies all the same */
     double deadline_s; /* longest that one call may wait; a call that waits longer ends the session;
                           0: as long as the experiment's transport.* allows */
     const char *const *overrides; /* (override_count) "optimizer.momentum=0", as with --set */
@@ -154,7 +156,8 @@ SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
 /* With "device": "cuda:N" in the experiment, x of all calls is memory of that GPU, and `stream` is
  * the cudaStream_t on which you write and read it, until the next call of this; NULL, as before the
  * first one: the default stream. A call's reads of x come after what the stream has by then, and
- * what it gets later comes after the call's writes. Nothing else waits for the stream but save,
+ * what it gets later comes after the call's writes. While the stream is captured, calls are refused
+ * (SL_EINVAL). Nothing else waits for the stream but save,
  * load's start and options.borrow; no call waits for the device, or changes the thread's current
  * device. What average and sum give is memory of the host. */
 SL_API int sl_session_stream(sl_session *session, void *stream, sl_error *error);

@@ -57,6 +57,7 @@ typedef struct sl_spectrum_settings {
     double tolerance; /* on `residual`; default 1e-9 */
     double work_max; /* floating-point operations after which a search ends with its bounds; default
                         3e11, a minute or two */
+    const sl_watch *watch; /* default NULL. Of products with W, not of a factor or of LAPACK */
 } sl_spectrum_settings;
 
 SL_API void sl_spectrum_defaults(sl_spectrum_settings *settings);

@@ -41,8 +41,10 @@ SL_API int sl_topology_parse_lazy(sl_topology **out, const char *json, const cha
                                   sl_lazy_choice *choice, sl_error *error);
 SL_API int sl_topology_load_lazy(sl_topology **out, const char *path, sl_lazy_choice *choice,
                                  sl_error *error);
-/* The same for a graph that may be disconnected. */
-SL_API int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error);
+/* The same for a graph that may be disconnected. watch (may be NULL) hears how far its weights are
+ * optimized. */
+SL_API int sl_topology_inspect(sl_topology **out, const char *path, const sl_watch *watch,
+                               sl_error *error);
 SL_API void sl_topology_close(sl_topology **topology);
 
 /* How the topology of some members came about. */

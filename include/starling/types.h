@@ -68,6 +68,13 @@ typedef struct sl_progress {
     void *context;
 } sl_progress;
 
+/* Who hears how far something is that takes long: the share that is done, as well as it can be
+ * told, from 0 to 1; from 0 again where another part begins. On the thread that computes. */
+typedef struct sl_watch {
+    void (*tell)(void *context, double share);
+    void *context;
+} sl_watch;
+
 #ifdef __cplusplus
 }
 #endif

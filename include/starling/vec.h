@@ -78,9 +78,12 @@ typedef struct sl_async_ops {
     void (*begin_copies_in)(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
                             sl_vec_event *copied);
     /* out[i] = the square of the distance of x from y, or if y is NULL from 0, over elements
-     * [i each, (i + 1) each) of `count`: distance_squared's bits, in memory of allocate. False: out
-     * of memory. Never blocks. */
-    bool (*begin_distances)(double *out, const float *x, const float *y, size_t count, size_t each);
+     * [i each, (i + 1) each) of `count`: distance_squared's bits, in memory of allocate. `work` is
+     * memory of allocate, too: the floats that distance_floats says, of as many sums as there are,
+     * or more. Never blocks. */
+    void (*begin_distances)(double *out, float *work, const float *x, const float *y, size_t count,
+                            size_t each);
+    size_t (*distance_floats)(size_t count, size_t sums);
     /* 0, or SL_EDEVICE with the first failed operation so far. Never blocks. */
     int (*status)(sl_error *error);
     /* From here to graph_end the calling thread's operations, which may neither wait nor allocate,
@@ -101,6 +104,8 @@ typedef struct sl_async_ops {
 typedef struct sl_guest_ops {
     /* Is it memory of this device? If not, text (text_size) says where it is. */
     bool (*owns)(const void *memory, char *text, size_t text_size);
+    /* Is the stream's work noted at the time, and not done? Then the rest may not be called. */
+    bool (*is_captured)(void *stream);
     /* Records the stream's work so far. */
     void (*record)(sl_vec_event *event, void *stream);
     /* Orders the stream's later work after the event. Never blocks. */

@@ -342,6 +342,8 @@ static void tick(sl_agent *a) {
     sl_trust_tick(a);
     check_device(a);
     tell_wait(a);
+    if (a->settings.observer.alive != NULL)
+        a->settings.observer.alive(a->settings.observer.context);
 }
 
 /* ---- the loop ---- */

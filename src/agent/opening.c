@@ -13,11 +13,7 @@
 #include "launch/resolver.h"
 #include "starling/device.h"
 
-enum {
-    REGIONS_MAX = 16,
-    SETTINGS_MAX = SL_HELLO_TEXT_MAX / 4,
-    RESERVE_OF_FILES = 8
-}; /* descriptors, of checkpoints and records */
+enum { REGIONS_MAX = 16, SETTINGS_MAX = SL_HELLO_TEXT_MAX / 4 };
 
 /* Can payloads leave from and come to the device's memory? If not, why, in one line. An emulated
  * device's memory is the host's, which any provider takes. */
@@ -153,7 +149,9 @@ static int open_node(sl_agent *a, sl_error *error) {
     sl_node_settings settings =
         sl_experiment_node(e, &a->plan, &a->sending, task->dimension, task->rounds);
     sl_host_task host;
-    result = sl_device_open(&settings.vec, e->device, sl_experiment_device_bytes(e), error);
+    char device[SL_DEVICE_NAME_MAX];
+    sl_device_place(device, e->device, a->settings.place);
+    result = sl_device_open(&settings.vec, device, sl_experiment_device_bytes(e), error);
     if (result == 0)
         result = sl_host_task_open(&host, settings.vec, task, error);
     if (result != 0)
@@ -196,7 +194,9 @@ static int open_neighbours(sl_agent *a, sl_error *error) {
     a->neighbours = calloc(count + 1u, sizeof *a->neighbours);
     a->receivers = calloc(count + 1u, sizeof(sl_neighbour *));
     a->shown.edges = calloc(count + 1u, sizeof *a->shown.edges);
-    if (a->neighbours == NULL || a->receivers == NULL || a->shown.edges == NULL)
+    a->shown.lost = calloc(count + 1u, sizeof *a->shown.lost);
+    if (a->neighbours == NULL || a->receivers == NULL || a->shown.edges == NULL ||
+        a->shown.lost == NULL)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for %u neighbours",
                        a->settings.rank, count);
     a->neighbour_count = count;
@@ -286,7 +286,8 @@ static int open_guard(sl_agent *a, const struct sockaddr_storage *address, sl_er
 static int open_fabric(sl_agent *a, sl_error *error) {
     sl_fabric_settings settings = {.provider = a->settings.experiment->transport.provider,
                                    .gpu = memory_of_payloads(a) >= 0,
-                                   .reserve = 3 * a->neighbour_count + RESERVE_OF_FILES,
+                                   .reserve = SL_DESCRIPTORS_OF_NEIGHBOUR * a->neighbour_count +
+                                              SL_DESCRIPTORS_OF_FILES,
                                    .context = a,
                                    .requested = sl_contacts_requested};
     int result = find_own_address(a, &settings.address, error);
@@ -553,6 +554,7 @@ void sl_agent_close(sl_agent **agent) {
     free(a->receivers);
     free(a->side.words);
     free(a->shown.edges);
+    free(a->shown.lost);
     pthread_mutex_destroy(&a->shown.mutex);
     sl_outbox_close(&a->outbox);
     free(a);

@@ -73,17 +73,16 @@ sl_error sl_agent_end_asked(sl_agent *a) {
 }
 
 /* A process that came later does not know why those went that it has never met. */
-static bool is_missing(const sl_agent *a, const sl_neighbour *n) {
-    return n->rank < sl_topology_nodes(a->settings.experiment->topology) &&
-           !sl_members_has(a, n->rank) && !n->absence.left &&
-           !n->process.bye_received && /* by agreement, or at the end */
+static bool is_missing(const sl_agent *a, const sl_neighbour *n, bool is_member) {
+    return n->rank < sl_topology_nodes(a->settings.experiment->topology) && !is_member &&
+           !n->absence.left && !n->process.bye_received && /* by agreement, or at the end */
            (!a->side.joins || n->process.incarnation != 0);
 }
 
 static uint32_t count_missing(const sl_agent *a) {
     uint32_t count = 0;
     for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
-        count += is_missing(a, n);
+        count += is_missing(a, n, sl_members_has(a, n->rank));
     return count;
 }
 
@@ -91,7 +90,7 @@ bool sl_agent_missing(const sl_agent *a, uint32_t index, uint32_t *rank, uint64_
     if (a->cohort.view.members.count == 0)
         return false;
     for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
-        if (!is_missing(a, n) || index-- > 0)
+        if (!is_missing(a, n, sl_members_has(a, n->rank)) || index-- > 0)
             continue;
         *rank = n->rank;
         *round = n->absence.lost.round > 0 ? (uint64_t)n->absence.lost.round : 0;
@@ -139,6 +138,49 @@ sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
     return counters;
 }
 
+/* ---- who takes part ---- */
+
+/* Of ranks that rise: `at` walks along the members of the node's view. */
+static bool is_member(const sl_agent *a, uint32_t rank, uint32_t *at) {
+    const sl_grouping *g = &a->cohort.grouping;
+    while (*at < g->count && g->ranks[*at] < rank)
+        ++*at;
+    return g->count == 0 ? sl_first_view_has(a, rank) : *at < g->count && g->ranks[*at] == rank;
+}
+
+static uint32_t count_members(const sl_agent *a) {
+    const uint32_t ranks = sl_experiment_ranks(a->settings.experiment);
+    uint32_t count = a->cohort.grouping.count;
+    for (uint32_t rank = 0; rank < ranks && a->cohort.grouping.count == 0; rank++)
+        count += sl_first_view_has(a, rank);
+    return count;
+}
+
+static bool is_away(const sl_neighbour *n) {
+    return (n->absence.gone || (!n->link.agreed && n->absence.lost_s > 0)) && !n->absence.left &&
+           !n->process.bye_received;
+}
+
+/* Under the mutex. Who had never been connected has been away since the others were seen to go
+ * on without it. */
+static void look_for_lost(sl_agent *a) {
+    sl_agent_shown *s = &a->shown;
+    uint32_t at = 0;
+    s->lost_count = 0;
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a) && a->times.began_s > 0; n++) {
+        const bool has = is_member(a, n->rank, &at);
+        if (has ? !is_away(n) : !is_missing(a, n, has)) {
+            n->missed_s = 0;
+            continue;
+        }
+        if (n->absence.lost_s > 0)
+            n->missed_s = n->absence.lost_s;
+        else if (n->missed_s == 0)
+            n->missed_s = a->side.now_s;
+        s->lost[s->lost_count++] = (sl_agent_lost){n->rank, has, a->side.now_s - n->missed_s};
+    }
+}
+
 void sl_agent_look(sl_agent *a) {
     const sl_heartbeat *says = &a->side.now.says;
     char whom[SL_AGENT_WAIT_MAX], root[SL_AGENT_WAIT_MAX / 2];
@@ -157,9 +199,9 @@ void sl_agent_look(sl_agent *a) {
     p->root = says->root;
     p->distance = a->shown.distance;
     p->ended_s = a->times.began_s + a->record.times.total;
-    p->members = a->cohort.grouping.count > 0 ? a->cohort.grouping.count
-                                              : sl_topology_nodes(a->settings.experiment->topology);
+    p->members = count_members(a);
     p->view = a->side.now.view;
+    p->rests = a->cohort.minority_s > 0;
     p->exchange = a->side.now.exchange;
     p->counters = sl_agent_counters_read(a);
     memcpy(p->waits_for, whom, sizeof whom);
@@ -173,6 +215,7 @@ void sl_agent_look(sl_agent *a) {
         if (n->near)
             a->shown.edges[a->shown.edge_count++] = edge_to(n);
     }
+    look_for_lost(a);
     pthread_mutex_unlock(&a->shown.mutex);
 }
 
@@ -197,6 +240,17 @@ bool sl_agent_edge_read(sl_agent *a, uint32_t index, sl_agent_edge *out) {
     if (there) {
         *out = a->shown.edges[index];
         out->ago_s += since_seen_s(a);
+    }
+    pthread_mutex_unlock(&a->shown.mutex);
+    return there;
+}
+
+bool sl_agent_lost_read(sl_agent *a, uint32_t index, sl_agent_lost *out) {
+    pthread_mutex_lock(&a->shown.mutex);
+    const bool there = index < a->shown.lost_count;
+    if (there) {
+        *out = a->shown.lost[index];
+        out->since_s += since_seen_s(a);
     }
     pthread_mutex_unlock(&a->shown.mutex);
     return there;

@@ -38,6 +38,8 @@ typedef struct sl_agent_shown {
     double seen_s;              /* 0: it does not run yet */
     sl_agent_edge *edges;       /* (edge_count) to those that the node exchanges with */
     uint32_t edge_count;
+    sl_agent_lost *lost; /* (lost_count) */
+    uint32_t lost_count;
     double distance; /* the loop's: the last neighbour_distance that was measured; NaN: none */
 } sl_agent_shown;
 

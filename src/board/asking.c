@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 
-enum { ANSWER_BYTES_MAX = 1 << 20 };
+enum { ANSWER_BYTES_MAX = 1 << 24, REQUEST_BYTES_MAX = 256 };
 static const char request[] = "GET /status HTTP/1.0\r\n\r\n"; /* which names no host */
 
 /* A conversation with one agent. */
@@ -216,8 +216,10 @@ static int connect_to(const struct addrinfo *address, double patience_s) {
     return -1;
 }
 
-int sl_ask_place(sl_asked **out, size_t *count, const char *place, double patience_s,
-                 sl_error *error) {
+int sl_ask_place(sl_asked **out, size_t *count, const char *place, const char *path,
+                 double patience_s, sl_error *error) {
+    char wanted[REQUEST_BYTES_MAX];
+    const int bytes = snprintf(wanted, sizeof wanted, "GET %s HTTP/1.0\r\n\r\n", path);
     struct addrinfo *addresses = NULL;
     struct pollfd waiting;
     int result = find_address(&addresses, place, error);
@@ -228,7 +230,7 @@ int sl_ask_place(sl_asked **out, size_t *count, const char *place, double patien
         one.fd = connect_to(a, patience_s);
     freeaddrinfo(addresses);
     one.gone = one.fd < 0;
-    if (one.fd >= 0 && send(one.fd, request, sizeof request - 1, MSG_NOSIGNAL) > 0)
+    if (one.fd >= 0 && send(one.fd, wanted, (size_t)bytes, MSG_NOSIGNAL) > 0)
         hear_all(&one, 1, &waiting, patience_s);
     hang_up(&one);
     result = keep_answers(out, count, &one, 1, error);

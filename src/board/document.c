@@ -149,7 +149,7 @@ json_t *sl_board_links_json(const sl_board_state *s) {
 
 static const char *kind_name(sl_log_kind kind) {
     static const char *const names[] = {
-#define NAME(name, text) text,
+#define NAME(name, text, ...) text,
         SL_LOG_KINDS(NAME)
 #undef NAME
     };

@@ -92,6 +92,9 @@ typedef struct sl_coder {
      * payloads were checked on the host. The runs are of one codec, and sl_codec_joins them if they
      * have several parts: these are added part after part, and of each the runs in turn. */
     void (*add)(const coding_run *runs, size_t count, float *acc);
+    /* How often a message reads all of the vector, at least: scales, and a place among the largest,
+     * come before the codes. 0: only what it sends. */
+    unsigned (*reads)(const sl_coding *coding);
 } sl_coder;
 
 #endif

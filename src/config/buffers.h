@@ -9,6 +9,10 @@
 /* Per neighbour, and for one visitor: sealed payloads that have not left. */
 #define SL_SEALED_BUFFERS 4u
 
+/* Descriptors that an agent takes for each neighbour, with those of a connection that comes while
+ * one before it ends; for files; and for itself. */
+enum { SL_DESCRIPTORS_OF_NEIGHBOUR = 3, SL_DESCRIPTORS_OF_FILES = 8, SL_DESCRIPTORS_OWN = 32 };
+
 /* Number of a rank's neighbours. With servers, it is all others; so it is where a loss may make any
  * of them a neighbour. */
 uint32_t sl_receive_degree(const sl_experiment *experiment, uint32_t rank);

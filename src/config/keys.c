@@ -23,7 +23,7 @@ static const char *const data_sets[] = {
     SL_DATA_SETS(DATA_NAME)
 #undef DATA_NAME
         NULL};
-static const char *const devices[] = {"cpu", "auto", "cuda:0", NULL};
+static const char *const devices[] = {"cpu", "auto", "cuda", "cuda:0", NULL};
 static const char *const providers[] = {"tcp", "verbs", "libfabric-tcp", NULL};
 static const char *const securities[] = {"auto", "none", "key", "certificates", NULL};
 static const char *const seals[] = {"auto", "on", "off", "handshake-only", NULL};
@@ -61,7 +61,8 @@ static const sl_key before[] = {
      .help = "a batch loss above this ends the run as diverged; 0 = a million times the first"},
 
     {"device", SL_KEY_TEXT, AT(device), .choices = devices, .fallback = "\"cpu\"",
-     .help = "where models are stored, trained, mixed and compressed: cpu, cuda:N or auto"},
+     .help = "where models are stored, trained, mixed and compressed: cpu, cuda:N, cuda (a "
+             "host's GPUs in turn) or auto"},
     {"device_memory_gb", SL_KEY_REAL, AT(device_memory_gb), BETWEEN(0, 1e6), .fallback = "0",
      .help = "GPU memory that one agent may use, in 10^9 bytes; 0 = no limit",
      USED_BY("device", "!cpu")},
@@ -219,6 +220,10 @@ static const sl_key behind[] = {
     {"record.trace", .is_later = true, .type = SL_KEY_BOOL, AT(record.trace), .fallback = "false",
      .help = "trace.json, of an agent trace-RANK.json, says what each node did when, for Perfetto "
              "and tools/plot"},
+    {"record.tensorboard", .is_later = true, .type = SL_KEY_BOOL, AT(record.tensorboard),
+     .fallback = "false",
+     .help = "event files in tensorboard/, of each node and of the averaged model, for TensorBoard "
+             "and what reads its files"},
     {"record.every_ms", .is_later = true, .type = SL_KEY_REAL, AT(record.every_ms),
      BETWEEN(0, 1e12), .fallback = "0",
      .help = "virtual milliseconds between records of all models as they are; 0 = by rounds"},

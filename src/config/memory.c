@@ -9,6 +9,8 @@
 #include "config/overlap.h"
 #include "starling/device.h"
 
+enum { PATH_BYTES = 4096 + 256 };
+
 /* ---- available memory ---- */
 
 /* Returns the number after `name` in a file, or the file's first number if name is empty, or 0. */
@@ -24,17 +26,49 @@ static double number_in(const char *path, const char *name) {
     return number;
 }
 
+/* The lowest limit of a control group and of those above it; 0: none. */
+static double group_bound(const char *mount, const char *file, char *group) {
+    char path[PATH_BYTES];
+    double lowest = 0;
+    for (char *end = group + strlen(group); end != NULL; end = strrchr(group, '/')) {
+        *end = '\0';
+        const int length = snprintf(path, sizeof path, "%s%s/%s", mount, group, file);
+        const double bound = length < (int)sizeof path ? number_in(path, "") : 0;
+        if (bound > 0 && (lowest == 0 || bound < lowest))
+            lowest = bound;
+    }
+    return lowest;
+}
+
+/* Of this process's group, in either version of control groups: lines "0::/GROUP" or
+ * "4:memory:/GROUP". What a container does not show of the groups above it, it mounts as "/". */
+static double group_limit(void) {
+    char line[PATH_BYTES];
+    double lowest = 0;
+    FILE *file = fopen("/proc/self/cgroup", "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        char *controllers = strchr(line, ':'),
+             *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
+        if (group == NULL)
+            continue;
+        const bool is_old = strncmp(controllers, ":memory:", strlen(":memory:")) == 0;
+        const double bound =
+            is_old ? group_bound("/sys/fs/cgroup/memory", "memory.limit_in_bytes", group + 1)
+            : group == controllers + 1 ? group_bound("/sys/fs/cgroup", "memory.max", group + 1)
+                                       : 0;
+        if (bound > 0 && (lowest == 0 || bound < lowest))
+            lowest = bound;
+    }
+    if (file != NULL)
+        fclose(file);
+    return lowest;
+}
+
 /* Returns the free memory or the control group's limit, whichever is lower; 0: unknown. */
 static size_t available_bytes(void) {
-    static const char *const bounds[] = {"/sys/fs/cgroup/memory.max",
-                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-    double bytes = 1024 * number_in("/proc/meminfo", "MemAvailable:");
-    for (size_t i = 0; i < sizeof bounds / sizeof *bounds; i++) {
-        const double bound = number_in(bounds[i], "");
-        if (bound > 0 && (bytes == 0 || bound < bytes))
-            bytes = bound;
-    }
-    return (size_t)bytes;
+    const double bytes = 1024 * number_in("/proc/meminfo", "MemAvailable:"), bound = group_limit();
+    return (size_t)(bound > 0 && (bytes == 0 || bound < bytes) ? bound : bytes);
 }
 
 /* Returns what may still be taken under a limit of which /proc/self/status says how much is used.
@@ -139,6 +173,16 @@ static size_t kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dim
     const bool serves = c->server == SL_SERVER_SHARDED || rank == (uint32_t)c->server;
     return (c->local_steps > 1) * model + 2 * encoded +
            serves * (model + keeps * sl_experiment_ranks(e) * commit);
+}
+
+uint64_t sl_experiment_descriptors(const sl_experiment *e) {
+    uint32_t degree = 0;
+    for (uint32_t rank = 0; rank < sl_experiment_ranks(e); rank++) {
+        const uint32_t of_rank = sl_receive_degree(e, rank);
+        degree = of_rank > degree ? of_rank : degree;
+    }
+    return (uint64_t)SL_DESCRIPTORS_OF_NEIGHBOUR * degree + SL_DESCRIPTORS_OF_FILES +
+           SL_DESCRIPTORS_OWN;
 }
 
 void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_plan *plan,

@@ -12,13 +12,24 @@
 #include "starling/text.h"
 #include "starling/version.h"
 
-enum { INDEX_MAX = 999, FOLDERS_MAX = 3 };
+enum { INDEX_MAX = 999, FOLDERS_MAX = 4 };
 static const char plugin[] = "libstarling-cuda.so";
 
 /* ---- the plug-in ---- */
 
-/* Where the plug-in may be: in the build, in an installed tree that was moved, and where it was
- * installed. Absolute paths; returns how many. */
+/* The folder of the library that holds this function, as in a wheel. */
+static bool find_own_folder(char folder[PATH_MAX]) {
+    Dl_info own;
+    char path[PATH_MAX];
+    if (dladdr((const void *)plugin, &own) == 0 || own.dli_fname == NULL ||
+        realpath(own.dli_fname, path) == NULL)
+        return false;
+    snprintf(folder, PATH_MAX, "%.*s", (int)(strrchr(path, '/') - path), path);
+    return true;
+}
+
+/* Where the plug-in may be: in the build, in an installed tree that was moved, beside the library,
+ * and where it was installed. Absolute paths; returns how many. */
 static size_t plugin_folders(char folders[FOLDERS_MAX][PATH_MAX]) {
     static const char *const beside[] = {"/../gpu", "/" SL_PLUGIN_FROM_COMMAND};
     char program[PATH_MAX];
@@ -32,6 +43,8 @@ static size_t plugin_folders(char folders[FOLDERS_MAX][PATH_MAX]) {
         if (realpath(folder, folders[count]) != NULL)
             count++;
     }
+    if (find_own_folder(folders[count]))
+        count++;
     snprintf(folders[count++], PATH_MAX, "%s", SL_PLUGIN_FOLDER);
     return count;
 }
@@ -114,8 +127,8 @@ size_t sl_devices_list(sl_device_info *out, size_t max, char reason[SL_DEVICE_TE
 
 /* ---- a device by name ---- */
 
-/* -1: the CPU, -2: auto, -3: no device's name */
-enum { CPU = -1, AUTO = -2, UNKNOWN = -3 };
+/* "cpu", "auto", "cuda", and no device's name */
+enum { CPU = -1, AUTO = -2, ANY = -3, UNKNOWN = -4 };
 
 static int index_of(const char *name) {
     static const char prefix[] = "cuda:";
@@ -123,6 +136,8 @@ static int index_of(const char *name) {
         return CPU;
     if (strcmp(name, "auto") == 0)
         return AUTO;
+    if (strcmp(name, "cuda") == 0)
+        return ANY;
     if (strncmp(name, prefix, sizeof prefix - 1) != 0)
         return UNKNOWN;
     const char *digits = name + sizeof prefix - 1;
@@ -137,7 +152,7 @@ int sl_device_check_name(const char *name, sl_error *error) {
         return 0;
     return sl_fail(error, SL_EINVAL,
                    "device: \"%.60s\" is not allowed; it must be \"cpu\", \"cuda:N\" with the "
-                   "number of a GPU, such as \"cuda:0\", or \"auto\"",
+                   "number of a GPU, such as \"cuda:0\", \"cuda\" or \"auto\"",
                    name);
 }
 
@@ -155,14 +170,50 @@ static const sl_backend *find_gpu(int index, sl_device_info *info,
             snprintf(reason, SL_DEVICE_TEXT_MAX, "the GPUs here are cuda:0 to cuda:%d", count - 1);
         return NULL;
     }
-    for (int i = index == AUTO ? 0 : index; i < count; i++) {
+    for (int i = index < 0 ? 0 : index; i < count; i++) {
         *info = (sl_device_info){.index = i};
         backend->describe(i, info);
-        if (info->usable || index != AUTO)
+        if (info->usable || index >= 0)
             break;
     }
     snprintf(reason, SL_DEVICE_TEXT_MAX, "%.500s", info->reason);
     return info->usable ? backend : NULL;
+}
+
+/* Fills the indices of usable GPUs; returns how many. */
+static size_t find_usable(int usable[INDEX_MAX + 1]) {
+    char reason[SL_DEVICE_TEXT_MAX];
+    const sl_backend *backend = open_plugin(reason);
+    const int count = backend != NULL ? backend->count(reason) : 0;
+    size_t found = 0;
+    for (int i = 0; i < count && i <= INDEX_MAX; i++) {
+        sl_device_info info = {.index = i};
+        backend->describe(i, &info);
+        if (info.usable)
+            usable[found++] = i;
+    }
+    return found;
+}
+
+void sl_device_place(char out[SL_DEVICE_NAME_MAX], const char *name, uint32_t place) {
+    int usable[INDEX_MAX + 1];
+    const size_t count = index_of(name) == ANY ? find_usable(usable) : 0;
+    if (count > 0)
+        snprintf(out, SL_DEVICE_NAME_MAX, "cuda:%d", usable[place % count]);
+    else
+        snprintf(out, SL_DEVICE_NAME_MAX, "%s", name);
+}
+
+/* Of "cuda". */
+static void note_turns(char note[SL_DEVICE_TEXT_MAX]) {
+    int usable[INDEX_MAX + 1];
+    const size_t count = find_usable(usable);
+    size_t used = (size_t)snprintf(note, SL_DEVICE_TEXT_MAX, "device cuda is ");
+    for (size_t i = 0; i < count && used < SL_DEVICE_TEXT_MAX; i++)
+        used += (size_t)snprintf(note + used, SL_DEVICE_TEXT_MAX - used, "%scuda:%d",
+                                 i > 0 ? ", " : "", usable[i]);
+    if (count > 1 && used < SL_DEVICE_TEXT_MAX)
+        snprintf(note + used, SL_DEVICE_TEXT_MAX - used, " in turn, for the agents of this host");
 }
 
 static int refuse(const char *name, const char *reason, sl_error *error) {
@@ -186,6 +237,8 @@ int sl_device_find(const char *name, char note[SL_DEVICE_TEXT_MAX], sl_error *er
         snprintf(note, SL_DEVICE_TEXT_MAX, "device auto is cpu: %.480s", reason);
     else if (is_auto)
         snprintf(note, SL_DEVICE_TEXT_MAX, "device auto is cuda:%d", info.index);
+    else if (index == ANY && backend != NULL)
+        note_turns(note);
     return backend != NULL || is_auto ? 0 : refuse(name, reason, error);
 }
 

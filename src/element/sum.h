@@ -15,6 +15,8 @@
 #ifndef SL_SUM_H
 #define SL_SUM_H
 
+#include <assert.h>
+
 #include "element/shared.h"
 
 enum { SUM_LANES = 16, SUM_GROUP = 4 * SUM_LANES, SUM_TILE = 4096, SUM_FOLDS = 256 };
@@ -28,8 +30,12 @@ SL_SHARED size_t sum_folds(size_t tiles) {
     return tiles < SUM_FOLDS ? tiles : (size_t)SUM_FOLDS;
 }
 
+/* Of folds: one thread of a device adds them up, and no more. */
 SL_SHARED double sum_in_order(const double *v, size_t count) {
     double sum = 0;
+#ifndef __CUDA_ARCH__
+    assert(count <= SUM_FOLDS);
+#endif
     SL_UNROLL(16)
     for (size_t i = 0; i < count; i++)
         sum += v[i];
@@ -57,6 +63,15 @@ SL_SHARED double sum_lanes(const double lanes[SUM_LANES]) {
 SL_SHARED void sum_fold(double *folds, size_t tile, double sum) {
     const size_t fold = tile % SUM_FOLDS;
     folds[fold] = tile < SUM_FOLDS ? sum : folds[fold] + sum;
+}
+
+/* One fold of tiles that are all there, as on a device; 0 if it has none. */
+SL_SHARED double sum_of_fold(const double *tiles, size_t count, size_t fold) {
+    double sum = 0;
+    SL_UNROLL(16)
+    for (size_t t = fold; t < count; t += SUM_FOLDS)
+        sum += tiles[t];
+    return sum;
 }
 
 #endif

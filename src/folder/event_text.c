@@ -16,7 +16,7 @@
 #include "starling/text.h"
 
 static const char *const kinds[] = {
-#define KIND_TEXT(name, text) text,
+#define KIND_TEXT(name, text, meaning) text,
     SL_LOG_KINDS(KIND_TEXT)
 #undef KIND_TEXT
         NULL};

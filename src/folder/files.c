@@ -6,13 +6,35 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include "starling/folder.h"
 
 enum { OPEN_MAX_FILES = 128, COPY_BYTES = 1 << 16 };
 
 int sl_files_fail(const char *path, sl_error *error) {
     return sl_fail(error, SL_EFILE, "%s: cannot be written: %s%s", path, strerror(errno),
                    errno == ENOSPC ? "; free some space, or choose another folder with --out" : "");
+}
+
+int sl_folder_make(const char *whole, sl_error *error) {
+    char path[SL_PATH_MAX];
+    if (strlen(whole) == 0 || strlen(whole) >= sizeof path)
+        return sl_fail(error, SL_EINVAL, "output folder: the path must have 1 to %d bytes",
+                       SL_PATH_MAX - 1);
+    memcpy(path, whole, strlen(whole) + 1);
+    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
+        if (slash != NULL)
+            *slash = '\0';
+        int made = mkdir(path, 0777);
+        if (made != 0 && errno != EEXIST)
+            return sl_fail(error, SL_EFILE, "%s: the folder cannot be made: %s", path,
+                           strerror(errno));
+        if (slash == NULL)
+            return 0;
+        *slash = '/';
+    }
 }
 
 /* ---- descriptors ---- */

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -21,6 +20,7 @@
 #include "folder/files.h"
 #include "folder/history.h"
 #include "folder/record_json.h"
+#include "folder/tensorboard.h"
 #include "starling/folder.h"
 #include "starling/text.h"
 
@@ -41,7 +41,8 @@ struct sl_folder {
     sl_files files;
     sl_lines *metrics; /* (nodes) */
     sl_lines consensus, parameters;
-    line *lines; /* (line_count) of parameters.jsonl */
+    sl_tensorboards *boards; /* NULL: none are wanted */
+    line *lines;             /* (line_count) of parameters.jsonl */
     size_t line_count, line_room;
     bool in_order;
     uint64_t best_round; /* 0: none yet */
@@ -77,25 +78,6 @@ static int write_text(sl_folder *f, const char *name, const char *text, const ch
 }
 
 /* ---- opening ---- */
-
-int sl_folder_make(const char *whole, sl_error *error) {
-    char path[SL_PATH_MAX];
-    if (strlen(whole) == 0 || strlen(whole) >= sizeof path)
-        return sl_fail(error, SL_EINVAL, "output folder: the path must have 1 to %d bytes",
-                       SL_PATH_MAX - 1);
-    memcpy(path, whole, strlen(whole) + 1);
-    for (char *slash = strchr(path + 1, '/');; slash = strchr(slash + 1, '/')) {
-        if (slash != NULL)
-            *slash = '\0';
-        int made = mkdir(path, 0777);
-        if (made != 0 && errno != EEXIST)
-            return sl_fail(error, SL_EFILE, "%s: the folder cannot be made: %s", path,
-                           strerror(errno));
-        if (slash == NULL)
-            return 0;
-        *slash = '/';
-    }
-}
 
 /* A quadratic's problem goes into the folder with it. */
 static int copy_problem(sl_folder *f, const sl_experiment *experiment, sl_error *error) {
@@ -192,6 +174,14 @@ static int write_config(sl_folder *f, const sl_experiment *experiment, sl_error 
     return result;
 }
 
+static int give(sl_folder **out, sl_folder *f, int result) {
+    if (result != 0)
+        sl_folder_close(&f, NULL);
+    else
+        *out = f;
+    return result;
+}
+
 static int make(sl_folder **out, const char *path, const sl_experiment *experiment, bool all_nodes,
                 sl_error *error) {
     int result = sl_folder_make(path, error);
@@ -211,16 +201,10 @@ static int make(sl_folder **out, const char *path, const sl_experiment *experime
     f->in_order = true;
     f->kept = experiment->record.models;
     f->writes_safetensors = experiment->record.safetensors;
-    *out = f;
-    return 0;
-}
-
-static int give(sl_folder **out, sl_folder *f, int result) {
-    if (result != 0)
-        sl_folder_close(&f, NULL);
-    else
-        *out = f;
-    return result;
+    const bool few = !all_nodes || f->nodes <= SL_FOLDER_METRICS_MAX;
+    if (experiment->record.tensorboard)
+        result = sl_tensorboards_open(&f->boards, path, few ? f->nodes : 0, error);
+    return give(out, f, result);
 }
 
 int sl_folder_open(sl_folder **out, const char *path, const sl_experiment *experiment,
@@ -238,13 +222,10 @@ int sl_folder_layout(sl_folder *f, const sl_tensor *tensors, size_t count, sl_er
 
 /* ---- lines ---- */
 
-/* Appends an object (taken) as one line. */
-static int append_object(sl_folder *f, const char *name, sl_lines *lines, json_t *object,
-                         sl_error *error) {
+static int append_text(sl_folder *f, const char *name, sl_lines *lines, char *text,
+                       sl_error *error) {
     char path[SL_PATH_MAX + NAME_MAX_BYTES];
     path_of(f, name, path);
-    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
-    json_decref(object);
     if (text == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory", path);
     const size_t bytes = strlen(text), padding = sl_lines_padding(lines, bytes + 1);
@@ -257,6 +238,17 @@ static int append_object(sl_folder *f, const char *name, sl_lines *lines, json_t
     whole[bytes + padding] = '\n';
     int result = sl_lines_append(&f->files, lines, path, whole, bytes + padding + 1, error);
     free(whole);
+    return result;
+}
+
+/* Appends an object (taken) as one line, and its numbers to an event file. */
+static int append_object(sl_folder *f, const char *name, sl_lines *lines, int64_t rank,
+                         json_t *object, sl_error *error) {
+    char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    int result = append_text(f, name, lines, text, error);
+    if (result == 0)
+        result = sl_tensorboards_add(f->boards, &f->files, rank, object, error);
+    json_decref(object);
     return result;
 }
 
@@ -275,14 +267,14 @@ static void metrics_name(const sl_folder *f, uint32_t rank, char name[NAME_MAX_B
 int sl_folder_metrics(sl_folder *f, const sl_record *record, sl_error *error) {
     char name[NAME_MAX_BYTES];
     metrics_name(f, record->rank, name);
-    return append_object(f, name, &f->metrics[metrics_index(f, record->rank)],
+    return append_object(f, name, &f->metrics[metrics_index(f, record->rank)], record->rank,
                          sl_record_json(record), error);
 }
 
 int sl_folder_consensus(sl_folder *f, uint64_t round, const sl_consensus *consensus,
                         sl_error *error) {
-    return append_object(f, "consensus.jsonl", &f->consensus, sl_consensus_json(round, consensus),
-                         error);
+    return append_object(f, "consensus.jsonl", &f->consensus, SL_TENSORBOARD_MEAN,
+                         sl_consensus_json(round, consensus), error);
 }
 
 static int remember_line(sl_folder *f, line l, sl_error *error) {
@@ -405,6 +397,7 @@ static int cut_all(sl_folder *f, int64_t rank, const uint64_t *rounds, history *
     const sl_line_ends all = {rounds, rank < 0 ? f->nodes : 1};
     uint64_t first_of_all = UINT64_MAX;
     int result = 0;
+    sl_tensorboards_resume(f->boards, first, all);
     for (uint32_t i = 0; i < all.count; i++)
         first_of_all = rounds[i] < first_of_all ? rounds[i] : first_of_all;
     for (uint32_t i = first; i < end && result == 0; i++) {
@@ -575,6 +568,7 @@ static void close_files(sl_folder *f) {
         sl_lines_close(&f->files, &f->metrics[i]);
     sl_lines_close(&f->files, &f->consensus);
     sl_lines_close(&f->files, &f->parameters);
+    sl_tensorboards_close(&f->boards, &f->files);
     sl_files_close(&f->files);
 }
 

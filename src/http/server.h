@@ -15,7 +15,7 @@ struct event;
 struct event_base;
 
 enum {
-    SL_SERVER_PLACES = 16,
+    SL_SERVER_PLACES = 32,
     SL_SERVER_PLACES_OF_HOST = 8, /* a browser asks for a page's files at once */
     SL_SERVER_PATIENCE_S = 5,
     SL_SERVER_VIEWER_PATIENCE_S = 10, /* in which a viewer takes nothing of what there is */

@@ -218,6 +218,18 @@ static int take_local_rank(sl_launch *l, sl_error *error) {
     return result;
 }
 
+/* By their names: those of one host may be found under others, and then begin at 0 there, too. */
+uint32_t sl_launch_place(const sl_launch *l) {
+    uint32_t before = 0;
+    if (l->launcher.has_local_rank)
+        return l->launcher.local_rank;
+    if (l->roster == NULL || l->rank >= sl_roster_count(l->roster))
+        return l->rank;
+    for (uint32_t r = 0; r < l->rank; r++)
+        before += strcmp(sl_roster_host(l->roster, r), sl_roster_host(l->roster, l->rank)) == 0;
+    return before;
+}
+
 static void describe(sl_launch *l) {
     char from[SL_SEEN_MAX + 64];
     snprintf(from, sizeof from, "%.*s", (int)sizeof from - 1, l->text);
@@ -322,6 +334,10 @@ uint32_t sl_launch_rank(const sl_launch *launch) {
 
 uint32_t sl_launch_size(const sl_launch *launch) {
     return launch->size;
+}
+
+const sl_roster *sl_launch_roster(const sl_launch *launch) {
+    return launch->roster;
 }
 
 uint64_t sl_launch_run_id(const sl_launch *launch) {

@@ -22,6 +22,7 @@ typedef struct row {
     const char *name, *proof /* must be set; NULL: `rank` is enough */, *rank;
     const char *sizes[NAMES];   /* the first that is set */
     const char *here;           /* how many of them are on this host */
+    const char *local;          /* which of these it is */
     const char *hosts[NAMES];   /* on how many hosts they are: the first that is set */
     const char *job[JOB_NAMES]; /* together they tell this job from others */
     void (*look)(sl_whereabouts *master, sl_environment environment); /* for rank 0's host */
@@ -103,11 +104,13 @@ static const row rows[] = {
      .rank = "RANK",
      .sizes = {"WORLD_SIZE"},
      .here = "LOCAL_WORLD_SIZE",
+     .local = "LOCAL_RANK",
      .job = {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT"}},
     {.name = "Open MPI",
      .rank = "OMPI_COMM_WORLD_RANK",
      .sizes = {"OMPI_COMM_WORLD_SIZE"},
      .here = "OMPI_COMM_WORLD_LOCAL_SIZE",
+     .local = "OMPI_COMM_WORLD_LOCAL_RANK",
      .job = {"PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid"},
      .look = look_at_open_mpi,
      .way = "mpirun -x MASTER_ADDR=HOST"},
@@ -115,16 +118,19 @@ static const row rows[] = {
      .rank = "MV2_COMM_WORLD_RANK",
      .sizes = {"MV2_COMM_WORLD_SIZE"},
      .here = "MV2_COMM_WORLD_LOCAL_SIZE",
+     .local = "MV2_COMM_WORLD_LOCAL_RANK",
      .way = "mpirun_rsh ... MASTER_ADDR=HOST COMMAND"},
     {.name = "MVAPICH",
      .rank = "MVP_COMM_WORLD_RANK",
      .sizes = {"MVP_COMM_WORLD_SIZE"},
      .here = "MVP_COMM_WORLD_LOCAL_SIZE",
+     .local = "MVP_COMM_WORLD_LOCAL_RANK",
      .way = "mpiexec -genv MASTER_ADDR HOST"},
     {.name = "PALS",
      .rank = "PALS_RANKID",
      .sizes = {"PALS_SIZE", "PMI_SIZE"},
      .here = "PMI_LOCAL_SIZE",
+     .local = "PMI_LOCAL_RANK",
      .job = {"PALS_APID"},
      .way = "mpiexec --env MASTER_ADDR=HOST",
      .plain = true},
@@ -132,18 +138,21 @@ static const row rows[] = {
      .rank = "JSM_NAMESPACE_RANK",
      .sizes = {"JSM_NAMESPACE_SIZE"},
      .here = "JSM_NAMESPACE_LOCAL_SIZE",
+     .local = "JSM_NAMESPACE_LOCAL_RANK",
      .job = {"LSB_JOBID"},
      .way = "jsrun -E MASTER_ADDR=HOST"},
     {.name = "MPICH or Intel MPI",
      .rank = "PMI_RANK",
      .sizes = {"PMI_SIZE"},
      .here = "MPI_LOCALNRANKS",
+     .local = "MPI_LOCALRANKID",
      .job = {"PMI_JOBID"},
      .way = "mpiexec -genv MASTER_ADDR HOST",
      .plain = true},
     {.name = "Flux",
      .rank = "FLUX_TASK_RANK",
      .sizes = {"FLUX_JOB_SIZE"},
+     .local = "FLUX_TASK_LOCAL_ID",
      .hosts = {"FLUX_JOB_NNODES"},
      .job = {"FLUX_JOB_ID"},
      .way = "flux run --env=MASTER_ADDR=HOST",
@@ -153,12 +162,13 @@ static const row rows[] = {
      .rank = "SLURM_PROCID",
      .sizes = {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"},
      .hosts = {"SLURM_STEP_NUM_NODES", "SLURM_NNODES"},
+     .local = "SLURM_LOCALID",
      .job = {"SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID"},
      .look = look_at_slurm,
      .outer = true},
     {.name = "PMIx", .rank = "PMIX_RANK", .job = {"PMIX_NAMESPACE"}, .plain = true},
     {.name = "Kubernetes", .rank = "JOB_COMPLETION_INDEX", .outer = true},
-    {.name = "the environment", .rank = "RANK", .sizes = {"WORLD_SIZE"}},
+    {.name = "the environment", .rank = "RANK", .sizes = {"WORLD_SIZE"}, .local = "LOCAL_RANK"},
 };
 enum { ROWS = sizeof rows / sizeof *rows };
 
@@ -267,6 +277,10 @@ static void name_job(sl_launcher *l, const row *r, sl_environment environment) {
 static void look(sl_launcher *l, const row *r, sl_environment environment) {
     compare_hosts(l, environment, r->here, l->size);
     compare_hosts(l, environment, name_that_is_set(r->hosts, environment), 1);
+    const char *local = r->local != NULL ? sl_environment_text(environment, r->local) : NULL;
+    uint64_t rank = 0;
+    l->has_local_rank = local != NULL && sl_whole(local, l->rank, &rank);
+    l->local_rank = (uint32_t)rank;
     name_job(l, r, environment);
     if (r->look != NULL)
         r->look(&l->master, environment);

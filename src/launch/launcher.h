@@ -18,7 +18,8 @@ typedef struct sl_whereabouts {
 typedef struct sl_launcher {
     const char *name; /* NULL: no launcher was found */
     const char *way;  /* how it passes a variable on to all processes; NULL: not known */
-    uint32_t rank, size;
+    uint32_t rank, size, local_rank; /* the last: among those of this host */
+    bool has_local_rank;
     const char *size_name;  /* the variable of size; NULL: none says it */
     char seen[SL_SEEN_MAX]; /* the variables of rank and size, with their values */
     char job[SL_JOB_MAX];   /* what it calls this job; may be empty */

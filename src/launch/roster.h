@@ -8,8 +8,6 @@
 
 /* As sl_roster_resolve; waits as it is told. */
 int sl_roster_find_addresses(sl_roster *roster, const sl_lookup_wait *wait, sl_error *error);
-/* Of a rank, with its port; after it was looked up. */
-struct sockaddr_storage sl_roster_address(const sl_roster *roster, uint32_t rank);
 
 /* A file, a list with commas, or a pattern with {rank}, whose names may not be known yet. Of
  * `count` ranks; a file or a list may name up to `joiners` more. Hosts without ports, as launchers

@@ -54,6 +54,20 @@ static json_t *describe_edges(sl_agent *agent) {
     return NULL;
 }
 
+static json_t *describe_lost(sl_agent *agent) {
+    json_t *all = json_array();
+    sl_agent_lost lost;
+    int missing = 0;
+    for (uint32_t i = 0; sl_agent_lost_read(agent, i, &lost); i++)
+        missing |= json_array_append_new(all, json_pack("{s:I, s:b, s:f}", "rank",
+                                                        (json_int_t)lost.rank, "member",
+                                                        lost.is_member, "since_s", lost.since_s));
+    if (missing == 0)
+        return all;
+    json_decref(all);
+    return NULL;
+}
+
 /* How the agent has read its roster and keys again, the last time; JSON's null: it has not. */
 static json_t *describe_reload(const sl_agent_progress *p) {
     return p->reloads == 0 ? json_null()
@@ -79,6 +93,10 @@ char *sl_page_write(const sl_monitor_subject *of, bool in_folder) {
     json_t *all = describe_view(&p.own);
     char *text = NULL;
     if (json_object_set_new(all, "nodes", json_integer(of->nodes)) == 0 &&
+        json_object_set_new(all, "view", json_integer(p.view)) == 0 &&
+        json_object_set_new(all, "members", json_integer(p.members)) == 0 &&
+        json_object_set_new(all, "rests", json_boolean(p.rests)) == 0 &&
+        json_object_set_new(all, "lost", describe_lost(of->agent)) == 0 &&
         json_object_set_new(all, "waits_for", json_string(p.waits_for)) == 0 &&
         json_object_set_new(all, "root", p.waits ? describe_view(&p.root) : json_null()) == 0 &&
         json_object_set_new(all, "neighbours", describe_edges(of->agent)) == 0 &&

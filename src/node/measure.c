@@ -12,16 +12,20 @@ static size_t sums_of(const sl_measure *m) {
     return m->width * m->parts;
 }
 
-int sl_measure_open(sl_measure *m, const sl_vec_ops *vec, size_t width, size_t parts, bool keeps) {
+int sl_measure_open(sl_measure *m, const sl_vec_ops *vec, size_t width, size_t parts,
+                    size_t dimension, bool keeps) {
     *m = (sl_measure){.vec = vec, .width = width, .parts = parts};
     if (vec->async == NULL && !keeps)
         return 0;
     const size_t count = sums_of(m) + 1;
-    if (vec->async != NULL)
+    if (vec->async != NULL) {
         m->sums = (double *)(void *)vec->allocate(count * sizeof(double) / sizeof(float));
+        m->work = vec->allocate(vec->async->distance_floats(dimension, parts));
+    }
     m->found = calloc(count, sizeof *m->found);
     m->weights = calloc(count, sizeof *m->weights);
-    return (m->sums != NULL || vec->async == NULL) && m->found != NULL && m->weights != NULL
+    return ((m->sums != NULL && m->work != NULL) || vec->async == NULL) && m->found != NULL &&
+                   m->weights != NULL
                ? 0
                : SL_ENOMEM;
 }
@@ -29,6 +33,8 @@ int sl_measure_open(sl_measure *m, const sl_vec_ops *vec, size_t width, size_t p
 void sl_measure_close(sl_measure *m) {
     if (m->sums != NULL)
         m->vec->release((float *)(void *)m->sums);
+    if (m->work != NULL)
+        m->vec->release(m->work);
     free(m->found);
     free(m->weights);
     *m = (sl_measure){0};
@@ -36,7 +42,6 @@ void sl_measure_close(sl_measure *m) {
 
 void sl_measure_begin(sl_measure *m) {
     m->distance = 0;
-    m->failed = false;
     if (m->weights != NULL)
         memset(m->weights, 0, sums_of(m) * sizeof *m->weights);
 }
@@ -53,8 +58,7 @@ void sl_measure_add(sl_measure *m, size_t neighbour, double weight, size_t first
     if (m->sums == NULL)
         m->found[at] = m->vec->distance_squared(theirs, own, count);
     else
-        m->failed =
-            !m->vec->async->begin_distances(m->sums + at, theirs, own, count, each) || m->failed;
+        m->vec->async->begin_distances(m->sums + at, m->work, theirs, own, count, each);
 }
 
 static double total(const sl_measure *m) {
@@ -73,9 +77,8 @@ bool sl_measure_read(sl_measure *m, const float *model, size_t dimension, double
     *distance = m->found == NULL ? m->distance : total(m);
     if (m->sums == NULL)
         return sl_vec_is_finite(model, dimension);
-    if (!m->vec->async->begin_distances(m->sums + norm, model, NULL, dimension, dimension))
-        return false;
+    m->vec->async->begin_distances(m->sums + norm, m->work, model, NULL, dimension, dimension);
     m->vec->copy_out(m->found, m->sums, (norm + 1) * sizeof *m->sums);
-    *distance = m->failed ? NAN : total(m);
+    *distance = total(m);
     return isfinite(m->found[norm]);
 }

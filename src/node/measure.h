@@ -18,15 +18,16 @@ typedef struct sl_measure {
     double distance; /* the host's: sum_j W_ij ||v_j - v_i||^2 so far */
     /* a device's, or where they are kept; else NULL */
     double *sums;    /* on the device: (width, parts), and the square of the model's norm */
+    float *work;     /* on the device, for these sums */
     double *found;   /* the same, on the host */
     double *weights; /* (width, parts) of those sums; 0: not measured */
-    bool failed;     /* the device had no memory for a sum */
 } sl_measure;
 
-/* Of at most `width` neighbours' messages of `parts` parts, which come in any order if they are
- * kept. SL_ENOMEM. */
+/* Of at most `width` neighbours' messages of `dimension` elements in `parts` parts, which come in
+ * any order if they are kept. All memory is taken here: a GPU would stop for it in mid-round.
+ * SL_ENOMEM. */
 int sl_measure_open(sl_measure *measure, const sl_vec_ops *vec, size_t width, size_t parts,
-                    bool keeps);
+                    size_t dimension, bool keeps);
 void sl_measure_close(sl_measure *measure);
 void sl_measure_begin(sl_measure *measure);
 /* Adds the distance of a neighbour's elements from the own: of `count` elements from part `first`

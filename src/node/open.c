@@ -209,7 +209,8 @@ static bool allocate_of_view(sl_node *n) {
     const uint32_t count = sl_route_peers(&n->view.route, &n->view.peers);
     return allocate_replicas(n) && allocate_buffer(n) && allocate_steps(n) &&
            sl_measure_open(&n->view.measured, n->settings.vec, sl_route_width(&n->view.route),
-                           count_measured(n), n->settings.leaves != NULL) == 0 &&
+                           count_measured(n), n->settings.dimension,
+                           n->settings.leaves != NULL) == 0 &&
            sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
                          sl_staging_tokens_max(&n->view.staging)) == 0;
 }

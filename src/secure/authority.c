@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
@@ -21,11 +20,6 @@ typedef struct reading {
     const char *path;
     int count; /* of what was read from `text` */
 } reading;
-
-static int64_t seconds_of(const ASN1_TIME *time) {
-    struct tm utc = {0};
-    return time != NULL && ASN1_TIME_to_tm(time, &utc) == 1 ? (int64_t)timegm(&utc) : 0;
-}
 
 static void take_end(int64_t *first, int64_t end) {
     if (end != 0 && (*first == 0 || end < *first))
@@ -56,7 +50,7 @@ static int add_signer(reading *r, X509 *signer, sl_error *error) {
     if (X509_STORE_add_cert(r->authority->store, signer) != 1 || X509_up_ref(signer) != 1)
         return sl_fail(error, SL_ENOMEM, "security.ca: %s: out of memory", r->path);
     if (sk_X509_push(r->signers, signer) > 0) {
-        take_end(&r->authority->ends.ca_s, seconds_of(X509_get0_notAfter(signer)));
+        take_end(&r->authority->ends.ca_s, sl_time_seconds(X509_get0_notAfter(signer)));
         return 0;
     }
     X509_free(signer);
@@ -105,7 +99,7 @@ static int add_list(reading *r, X509_CRL *list, sl_error *error) {
     }
     if (X509_STORE_add_crl(r->authority->store, list) != 1)
         return sl_fail(error, SL_ENOMEM, "security.revoked: %s: out of memory", r->path);
-    take_end(&r->authority->ends.revoked_s, seconds_of(end));
+    take_end(&r->authority->ends.revoked_s, sl_time_seconds(end));
     return 0;
 }
 

@@ -23,6 +23,11 @@ void sl_time_print(const ASN1_TIME *time, char out[SL_TIME_TEXT_MAX]) {
         snprintf(out, SL_TIME_TEXT_MAX, "?");
 }
 
+int64_t sl_time_seconds(const ASN1_TIME *time) {
+    struct tm utc = {0};
+    return time != NULL && ASN1_TIME_to_tm(time, &utc) == 1 ? (int64_t)timegm(&utc) : 0;
+}
+
 /* Is it valid at this time? If not, why: its clock or this one may be wrong. */
 static bool is_current(const X509 *certificate, const char *name, time_t now,
                        char why[SL_CERTIFICATE_WHY_MAX]) {

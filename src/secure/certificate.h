@@ -21,6 +21,8 @@ bool sl_certificate_meets(X509 *certificate, const sl_demand *demand,
                           char why[SL_CERTIFICATE_WHY_MAX]);
 /* "2026-01-31 23:59:59", UTC; "?": it is none. */
 void sl_time_print(const ASN1_TIME *time, char out[SL_TIME_TEXT_MAX]);
+/* Since 1970; 0: it is none, or NULL. */
+int64_t sl_time_seconds(const ASN1_TIME *time);
 /* For OpenSSL's readers of PEM: nobody is asked for a password. */
 int sl_pem_no_password(char *out, int room, int writes, void *context);
 

@@ -198,6 +198,27 @@ int sl_authority_look(const char *ca, const char *revoked, sl_authority_ends *en
     return 0;
 }
 
+int sl_credentials_check(const sl_credentials *c, uint32_t rank, const char *pinned,
+                         sl_error *error) {
+    uint8_t pin[SL_FINGERPRINT_BYTES];
+    char why[SL_CERTIFICATE_WHY_MAX];
+    const bool pins = sl_fingerprint_parse(pinned, pin);
+    const sl_demand demand = {.pinned = pins                   ? pin
+                                        : c->authority == NULL ? c->fingerprint
+                                                               : NULL,
+                              .authority = c->authority != NULL ? c->authority->store : NULL,
+                              .rank = rank};
+    return c->certificate == NULL || sl_certificate_meets(c->certificate, &demand, why)
+               ? 0
+               : sl_fail(error, SL_EINVAL, "security.key: others would refuse agent %u: %s", rank,
+                         why);
+}
+
+void sl_credentials_dates(const sl_credentials *c, int64_t *from_s, int64_t *until_s) {
+    *from_s = c->certificate != NULL ? sl_time_seconds(X509_get0_notBefore(c->certificate)) : 0;
+    *until_s = c->certificate != NULL ? sl_time_seconds(X509_get0_notAfter(c->certificate)) : 0;
+}
+
 int sl_certificate_fingerprint(const char *path, char fingerprint[SL_FINGERPRINT_TEXT_MAX],
                                sl_error *error) {
     X509 *certificate = NULL;

@@ -16,6 +16,14 @@ static void keep_options(sl_session *s, const sl_session_options *o) {
     s->options.tensors = NULL;
 }
 
+/* Where memory is registered it is known by its address, at which a caller's allocator may have put
+ * other pages since: the session's own vector leaves from there. */
+static void borrow_unless_registered(sl_session *s) {
+    const sl_transport_config *t = &s->experiment->transport;
+    if (strcmp(t->provider, "tcp") != 0 || t->gpu_direct != SL_GPU_DIRECT_OFF)
+        s->options.borrow = false;
+}
+
 static int open_session(sl_session *s, const char *experiment, const sl_session_options *o,
                         sl_error *error) {
     pthread_condattr_t clock;
@@ -33,12 +41,14 @@ static int open_session(sl_session *s, const char *experiment, const sl_session_
         return sl_simulation_join(s, o, error);
     int result = sl_session_read(&s->experiment, experiment, o, false, error);
     if (result == 0)
+        borrow_unless_registered(s);
+    if (result == 0)
         result = sl_session_count_members(s, sl_experiment_ranks(s->experiment), error);
     if (result == 0 && (s->shared.fd = sl_signal_open()) < 0)
         result = sl_fail(error, SL_ENOMEM, "join: no descriptor left");
     if (result == 0)
-        result = sl_session_open_memory(s, error);
-    return result != 0 ? result : sl_peer_open(s, o, error);
+        result = sl_peer_open(s, o, error);
+    return result != 0 ? result : sl_session_open_memory(s, error);
 }
 
 /* What there is to watch, now that the dimension is known: once in a simulation. What is wrong is

@@ -36,7 +36,10 @@ static void *open_device(void *opening_) {
     opening *o = opening_;
     sl_session *s = o->session;
     const sl_experiment *e = s->experiment;
-    o->result = sl_device_open(&s->memory.vec, e->device, sl_experiment_device_bytes(e), &o->error);
+    const sl_launch *launch = s->process.launch; /* NULL: a simulation */
+    char device[SL_DEVICE_NAME_MAX];
+    sl_device_place(device, e->device, launch != NULL ? sl_launch_place(launch) : 0);
+    o->result = sl_device_open(&s->memory.vec, device, sl_experiment_device_bytes(e), &o->error);
     if (o->result == 0)
         o->result = open_events(s, &o->error);
     return NULL;
@@ -104,6 +107,17 @@ int sl_session_check_floats(const sl_session *s, const char *call, const char *n
         return 0;
     return sl_fail(error, SL_EINVAL, "%s: %s is %s, and device is \"%s\"; it must be memory there",
                    call, name, where, s->memory.vec->name);
+}
+
+/* An exchange cannot be repeated with the caller's work: each is another round. */
+int sl_session_check_stream(const sl_session *s, const char *call, sl_error *error) {
+    const sl_session_memory *m = &s->memory;
+    if (m->vec->guest == NULL || !m->vec->guest->is_captured(m->stream))
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "%s: the caller's stream is being captured (torch.cuda.graph); calls of a "
+                   "session come before or after a capture",
+                   call);
 }
 
 void sl_session_give_turn(sl_session *s) {

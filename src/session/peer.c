@@ -146,6 +146,7 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
         .experiment = s->experiment,
         .task = sl_session_task(s),
         .rank = s->rank,
+        .place = sl_launch_place(s->process.launch),
         .run_id = sl_launch_run_id(s->process.launch),
         .credentials = s->process.credentials,
         .observer = {.context = s, .record = record, .notice = notice, .members = take_members},

@@ -241,6 +241,8 @@ int sl_session_run_short(sl_session *s, const char *call, size_t bytes, sl_error
 size_t sl_session_bytes(const sl_session *s); /* of x */
 int sl_session_open_memory(sl_session *s, sl_error *error);
 void sl_session_close_memory(sl_session *s);
+/* The caller's thread. Can the caller's stream take part in an exchange now? */
+int sl_session_check_stream(const sl_session *s, const char *call, sl_error *error);
 /* The caller's thread. Is x memory that a call can take? name: what x is. */
 int sl_session_check_floats(const sl_session *s, const char *call, const char *name, const float *x,
                             sl_error *error);

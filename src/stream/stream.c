@@ -247,6 +247,13 @@ bool sl_stream_can_resume(const sl_stream *s, const sl_stream_standing *theirs) 
     return data == theirs->received.data;
 }
 
+bool sl_stream_can_return(const sl_stream *s, const sl_stream_standing *theirs) {
+    return theirs->received.frames <= s->numbered.frames &&
+           theirs->received.data <= s->numbered.data &&
+           theirs->received.data <= theirs->received.frames &&
+           theirs->credit <= s->numbered.data + CREDIT_AHEAD_MAX;
+}
+
 void sl_stream_resume(sl_stream *s, const sl_stream_standing *theirs) {
     acknowledge(s, theirs->received.frames);
     s->sent = s->acknowledged;

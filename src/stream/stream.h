@@ -137,6 +137,7 @@ void sl_stream_resume(sl_stream *stream, const sl_stream_standing *theirs);
  */
 void sl_stream_abandon(sl_stream *stream);
 /* The same for a stream that was abandoned. */
+bool sl_stream_can_return(const sl_stream *stream, const sl_stream_standing *theirs);
 void sl_stream_return(sl_stream *stream, const sl_stream_standing *theirs);
 
 #endif

@@ -1,9 +1,14 @@
-"""Network namespaces, one for each process, joined by slow links (links.c)."""
+"""Network namespaces, one for each process, joined by slow links (links.c); and agents there."""
 
+import json
 import os
 import subprocess
+import sys
 
 import _bench
+
+sys.path.insert(0, os.path.join(_bench.ROOT, "tests", "chaos"))
+from _ports import free_ports  # noqa: E402
 
 
 def ip(*arguments):
@@ -90,3 +95,35 @@ class Loopback:
 
     def command(self, rank):
         return []
+
+
+def agents(build, links, experiment, folder, environment=lambda rank: {}):
+    """Trains: of each agent its lines of metrics. environment: what a rank's has beside."""
+    path, nodes = os.path.join(folder, "experiment.json"), experiment["topology"]["nodes"]
+    with open(path, "w") as file:
+        json.dump(experiment, file)
+    roster = ",".join(f"{links.address(r)}:{port}" for r, port in enumerate(free_ports(nodes)))
+    starling = os.path.join(os.path.abspath(build), "tools", "starling")
+    command = [starling, "agent", path, "--roster", roster]
+    outs = [os.path.join(folder, str(rank)) for rank in range(nodes)]
+    processes = [
+        subprocess.Popen(
+            [*links.command(rank), *command, "--rank", str(rank), "--out", outs[rank]],
+            env={**os.environ, **environment(rank)},
+            stdout=subprocess.DEVNULL,
+        )
+        for rank in range(nodes)
+    ]
+    if any([process.wait(_bench.LIMIT_S) for process in processes]):
+        sys.exit(f"an agent of {experiment['algorithm']} failed")
+    lines = []
+    for rank, out in enumerate(outs):
+        with open(os.path.join(out, f"metrics-{rank}.jsonl")) as file:
+            lines.append([json.loads(line) for line in file])
+    return lines
+
+
+def slow_gradients(build, pause_us):
+    """What an agent's environment has whose products of matrices take so long."""
+    library = os.path.join(os.path.abspath(build), "tests", "libslow_gradient.so")
+    return {"LD_PRELOAD": library, "STARLING_PAUSE_US": str(pause_us)}

@@ -10,17 +10,14 @@ but the first; the table has medians over the turns, in Markdown (docs/benchmark
 usage: overlap.py [--build BUILD] [--mbit R] [--rounds N] [--turns N]
                                                           meson compile -C BUILD links
 """
-import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
 
 import _bench
-from _links import Links
+from _links import Links, agents
 
-NODES, PORT, HEADERS = 2, 7400, 1.04
+NODES, HEADERS = 2, 1.04
 DIMENSION = 11_689_512
 OPERATIONS = 6 * 1.814e9  # of a sample's gradient
 WAYS = ("none", "layers", "merged", "partitioned")
@@ -56,33 +53,11 @@ def experiment_of(case, way, options):
     }
 
 
-def seconds_of(out, rank):
-    """When each round ended."""
-    with open(os.path.join(out, f"metrics-{rank}.jsonl")) as file:
-        return [json.loads(line)["seconds"]["total"] for line in file]
-
-
 def run(links, case, way, options, folder):
     """The median round, in seconds."""
-    path = os.path.join(folder, "experiment.json")
-    with open(path, "w") as file:
-        json.dump(experiment_of(case, way, options), file)
-    roster = ",".join(f"{links.address(rank)}:{PORT}" for rank in range(NODES))
-    starling = os.path.join(os.path.abspath(options.build), "tools", "starling")
-    outs = [tempfile.mkdtemp(dir=folder) for _ in range(NODES)]
-    processes = [
-        subprocess.Popen(
-            [*links.command(rank), starling, "agent", path, "--rank", str(rank)]
-            + ["--roster", roster, "--out", os.path.join(outs[rank], "run")],
-            stdout=subprocess.DEVNULL,
-        )
-        for rank in range(NODES)
-    ]
-    if any([process.wait(_bench.LIMIT_S) for process in processes]):
-        sys.exit(f"overlap.py: an agent of {case}, {way} failed")
     rounds = []
-    for rank in range(NODES):
-        ends = seconds_of(os.path.join(outs[rank], "run"), rank)
+    for lines in agents(options.build, links, experiment_of(case, way, options), folder):
+        ends = [line["seconds"]["total"] for line in lines]
         rounds += [after - before for before, after in zip(ends, ends[1:])]
     return statistics.median(rounds)
 

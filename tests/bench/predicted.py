@@ -21,7 +21,7 @@ import threading
 import time
 
 import _bench
-from _links import Links
+from _links import Links, agents, slow_gradients
 
 PORT, EVERY, PAUSE_US = 7500, 5, 10000
 PAYLOAD, TURNS = 1_628_200, 15  # of plain sockets: bytes to each neighbour, as the model has
@@ -135,38 +135,11 @@ def experiment_of(topology, algorithm, rounds):
     }
 
 
-def lines_of(folder, rank):
-    with open(os.path.join(folder, f"metrics-{rank}.jsonl")) as file:
-        return [json.loads(line) for line in file]
-
-
 def measure(build, links, experiment, folder):
     """Milliseconds of a round, and of a gradient: medians over the agents."""
-    count = experiment["topology"]["nodes"]
-    path = os.path.join(folder, "e.json")
-    with open(path, "w") as file:
-        json.dump(experiment, file)
-    roster = ",".join(f"{links.address(rank)}:{PORT}" for rank in range(count))
-    environment = {
-        **os.environ,
-        "LD_PRELOAD": os.path.join(build, "tests", "libslow_gradient.so"),
-        "STARLING_PAUSE_US": str(PAUSE_US),
-        "OPENBLAS_NUM_THREADS": "1",
-    }
-    command = [os.path.join(build, "tools", "starling"), "agent", path, "--roster", roster]
-    agents = [
-        subprocess.Popen(
-            [*links.command(rank), *command, "--rank", str(rank), "--out", f"{folder}/{rank}"],
-            env=environment,
-            stdout=subprocess.DEVNULL,
-        )
-        for rank in range(count)
-    ]
-    if any([agent.wait(_bench.LIMIT_S) for agent in agents]):
-        raise SystemExit(f"predicted.py: an agent of {experiment['algorithm']} failed")
+    environment = {**slow_gradients(build, PAUSE_US), "OPENBLAS_NUM_THREADS": "1"}
     rounds, gradients = [], []
-    for rank in range(count):
-        first, *_, last = lines_of(f"{folder}/{rank}", rank)
+    for first, *_, last in agents(build, links, experiment, folder, lambda rank: environment):
         between = last["round"] - first["round"]
         took = {key: last["seconds"][key] - first["seconds"][key] for key in ("total", "gradient")}
         rounds.append(1e3 * took["total"] / between)

@@ -9,16 +9,10 @@ always slow, as a share of d-psgd's without a slow one. The tables are Markdown
 
 usage: stragglers.py [--build BUILD] [--rounds N] [--target LOSS]
 """
-import json
-import os
-import subprocess
-import sys
 import tempfile
 
 import _bench
-
-sys.path.insert(0, os.path.join(_bench.ROOT, "tests", "chaos"))
-from _ports import free_ports  # noqa: E402
+from _links import Loopback, agents, slow_gradients
 
 NODES, PAUSE_US, SLOWER, TURN_MS = 8, 4000, 4, 200
 VARIANTS = [
@@ -55,31 +49,8 @@ def run(build, folder, algorithm, slow, rounds):
         "data": {"name": "digits", "batch": 8},
         "record": {"every": 20, "models": "none"},
     }
-    with open(os.path.join(folder, "e.json"), "w") as file:
-        json.dump(experiment, file)
-    with open(os.path.join(folder, "roster"), "w") as file:
-        file.writelines(f"127.0.0.1:{port}\n" for port in free_ports(NODES))
-    agents = []
-    for rank in range(NODES):
-        environment = {
-            **os.environ,
-            "LD_PRELOAD": os.path.join(build, "tests", "libslow_gradient.so"),
-            "STARLING_PAUSE_US": str(PAUSE_US),
-            **slow(rank),
-        }
-        command = [os.path.join(build, "tools", "starling"), "agent", "e.json"]
-        command += ["--rank", str(rank), "--roster", "roster", "--out", "out"]
-        agents.append(
-            subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL)
-        )
-    for agent in agents:
-        if agent.wait() != 0:
-            raise SystemExit(f"{algorithm}: an agent ended with {agent.returncode}")
-    lines = []
-    for rank in range(NODES):
-        with open(os.path.join(folder, "out", f"metrics-{rank}.jsonl")) as file:
-            lines.append([json.loads(line) for line in file])
-    return lines
+    pause = slow_gradients(build, PAUSE_US)
+    return agents(build, Loopback(), experiment, folder, lambda rank: {**pause, **slow(rank)})
 
 
 def seconds_to(lines, target):
@@ -112,7 +83,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--target", type=float, default=1.2)
     arguments = parser.parse_args()
-    build = os.path.abspath(arguments.build)
+    build = arguments.build
     seconds, best = measure(build, "d-psgd", nobody, arguments)
     for what, slow in ("one 4 times slower", the_first), ("one by turns", by_turns):
         _bench.print_heads(f"8 agents, {what}", "s to the loss", "gradients/s of the other 7")

@@ -3,9 +3,22 @@ by a reset, by an orderly end, or by forwarding no more without a word."""
 
 import random
 
+from _ports import free_ports
+from _scene import check
 from _wire import Wire
 
 KINDS = ("reset", "end", "silence")
+QUICK = {
+    "model": {"name": "mlp", "hidden": [32]},
+    "data": {"name": "digits", "train_samples": 200, "test_samples": 50, "batch": 8},
+    "record": {"every": 1000000},
+    "optimizer": {"learning_rate": 0.02},
+    "transport__chunk_bytes": 4096,
+    "transport__window_chunks": 3,
+    "transport__timeout_s": 1,
+    "transport__connect_timeout_s": 60,
+    "transport__reconnect_s": 60,
+}
 
 
 class Cutter(Wire):
@@ -37,3 +50,22 @@ class Cutter(Wire):
             pair.silent = True
         else:
             self.drop(pair, reset=kind == "reset")
+
+
+def start_cutter(scene, nodes, seed, cuts, mean):
+    """A cutter, the roster that goes through it, and the ports behind it."""
+    ports = free_ports(nodes)
+    cutter = Cutter(seed, ports, cuts, mean)
+    cutter.start()
+    return cutter, scene.roster(cutter.ports), ports
+
+
+def wait_for_all(cutter, agents, cuts, seconds):
+    """All end well, and all cuts were made."""
+    try:
+        for agent in agents:
+            agent.wait(seconds).check_well()
+    finally:
+        cutter.stop()
+    made = sum(cutter.made.values())
+    check(made == cuts, f"{made} cuts were made, wanted {cuts}")

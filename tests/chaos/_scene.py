@@ -5,6 +5,7 @@ import inspect
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -263,25 +264,20 @@ class Running:
             return file.read()
 
     @property
-    def all_err(self):
+    def err(self):
         with open(self.err_path, errors="replace") as file:
             return file.read()
 
     @property
     def said(self):
         """Warnings are on standard error, what else is told of a run on standard output."""
-        return self.out + self.all_err
-
-    @property
-    def err(self):
-        """Without the lines of a slow machine, that it is still at work after five seconds."""
-        lines = self.all_err.splitlines(keepends=True)
-        return "".join(line for line in lines if not line.startswith("starling: still "))
+        return self.out + self.err
 
     @property
     def errors(self):
         """The lines of those that are no warnings."""
-        return [line for line in self.err.splitlines() if ": warning: " not in line]
+        warns = re.compile(r"starling: warning: |\d\d:\d\d:\d\d warning( rank \d+)?: ")
+        return [line for line in self.err.splitlines() if not warns.match(line)]
 
     def wait(self, timeout):
         try:

@@ -21,10 +21,6 @@ class Pair:
     def other(self, end):
         return self.ends[end is self.ends[0]]
 
-    def is_answer(self, end):
-        """Does what comes from this end come from the agent that was dialed?"""
-        return end is self.ends[1]
-
     def close(self, reset=False):
         for end in self.ends:
             if reset:
@@ -105,10 +101,11 @@ class Wire(threading.Thread):
         pair.close(reset)
 
     def pass_last(self, pair, end, last):
-        """Before a cut."""
+        """Before a cut; nothing goes on twice."""
         to = pair.other(end)
+        data, pair.waiting[to] = pair.waiting[to] + last, b""
         try:
-            to.send(pair.waiting[to] + last)
+            to.send(data)
         except OSError:
             pass
 

@@ -37,9 +37,9 @@ def a_part_below_half_says_so(scene):
         wait_for_views(scene, 1, views, left.folder)
     left.ends(3, 60)
     for words in (
-        r"warning: round \d+: agent 0 is lost: ",
-        r"warning: round \d+: 3 of 4 nodes go on, .*; lost: 3; a new process may take",
-        r"warning: round \d+: 1 of 4 nodes go on, .*; lost: 0, 2, 3; a new process",
+        r"warning rank \d: round \d+: agent 0 is lost: ",
+        r"warning rank \d: round \d+: 3 of 4 nodes go on, .*; lost: 3; a new process may take",
+        r"warning rank \d: round \d+: 1 of 4 nodes go on, .*; lost: 0, 2, 3; a new process",
         "warning: 3 of the 4 agents that the run began with did not come to its end.*exit code 3",
     ):
         found = re.findall(words, left.err)
@@ -56,7 +56,7 @@ def who_exchanges_nothing_is_told(scene):
     algorithm = {"name": "local-sgd", "period": 50}
     ended = scene.call("run", scene.experiment(algorithm=algorithm, rounds=20, topology__nodes=3))
     ended.check_well()
-    said = re.findall("warning: agent .: no exchange took place in 20 rounds: .*", ended.err)
+    said = re.findall(r"warning rank \d: no exchange took place in 20 rounds: .*", ended.err)
     check(len(said) == 1 and "one each 50 rounds" in said[0], f"{ended.err!r}")
 
 
@@ -65,7 +65,7 @@ def a_wait_is_a_warning_once(scene):
     hands = Hands(scene, rounds=2000000)
     hands.agents[2].process.send_signal(signal.SIGSTOP)
     hands.agents[1].wait_for("waiting: edge 2->1", 30)
-    said = [line for line in hands.agents[1].all_err.splitlines() if "waiting: edge" in line]
+    said = [line for line in hands.agents[1].err.splitlines() if "waiting: edge" in line]
     check(len(said) == 1 and "is its host reachable?" in said[0], f"{said}")
     check("s left (transport.round_timeout_s)" in said[0], f"how long still: {said}")
     hands.end()
@@ -95,7 +95,7 @@ def who_is_lost_for_wrong_frames_is_lost_for_that(scene):
     for rank, port in enumerate((ports[0], taps[0].port, taps[1].port)):
         roster = scene.roster((port, *ports[1:]), f"roster{rank}")
         agents.append(scene.agent(path, rank, roster, "--run-id", "7"))
-    true = re.compile(r"warning: .*agent \d is lost: .*agent \d sent a malformed frame: ")
+    true = re.compile(r"warning rank \d: .*agent \d is lost: .*agent \d sent a malformed frame: ")
     wait_until(lambda: any(true.search(each.said) for each in agents), "the reason")
     said = "".join(each.said for each in agents)
     check("silent for longer than" not in said, f"nobody was silent: {said[-2000:]!r}")

@@ -51,16 +51,6 @@ def both_sides_name_what_differs(scene):
         check(os.path.exists(scene.path(f"out{rank}/summary.json")), f"no summary of rank {rank}")
 
 
-def rosters_differ(scene):
-    """Another agent at one of the places: which run is meant?"""
-    ports = free_ports(3)
-    rosters = [scene.roster(ports[:2], "r0"), scene.roster([ports[0], ports[2]], "r1")]
-    patience = {"transport__connect_timeout_s": 15}
-    pair = [agent.wait(60) for agent in start_pair(scene, patience, patience, rosters=rosters)]
-    pair[1].check_refused("run id", "rosters differ", "STARLING_RUN_ID", code=1)
-    check(pair[0].code == 1, pair[0].err)
-
-
 class SlowWire(Wire):
     RATE = 200000  # bytes a second, of both ways
 

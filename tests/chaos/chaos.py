@@ -24,7 +24,7 @@ def lines_of_agents(running):
     """rank -> its error line; none may have two."""
     lines = {}
     for line in running.err.splitlines():
-        match = re.match(r"starling: agent (\d+): (.*)", line)
+        match = re.match(r"[\d:]{8} error rank (\d+): (.*)", line)
         if match:
             check(
                 int(match[1]) not in lines, f"agent {match[1]} has two error lines: {running.err!r}"

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Clocks are wrong, and are set, before a run and in it: nobody is kept out for it.
-Of the processes of a rank, that one stays which the others have agreed on."""
+"""Clocks are wrong, and are set, before a run and in it: nobody is kept out for it."""
 
 import contextlib
 import itertools
@@ -9,11 +8,10 @@ import signal
 import threading
 import time
 
+from _cutter import QUICK, start_cutter, wait_for_all
 from _keyed import make_keys
-from _ports import free_ports
-from _scene import check, run_tests
-from cuts import QUICK, start_cutter, wait_for_all
-from losses import Hands, wait_for_views
+from _scene import run_tests
+from losses import Hands
 
 HOUR_S, CUTS = 3600, 6
 AHEAD, RIGHT, BEHIND = 2 * HOUR_S, 0, -2 * HOUR_S
@@ -25,21 +23,6 @@ def set_clock(scene, seconds):
     os.replace(scene.path("clock.new"), scene.path("clock"))
     scene.preload("wrong_clock")
     scene.environment["STARLING_CLOCK"] = scene.path("clock")
-
-
-def of_two_processes_of_a_rank_one_stays(scene):
-    """The others have gone on with another one before the first wakes up: it ends, and says why."""
-    hands = Hands(scene, rounds=2000000, membership__grace_s=2)
-    watched, first = hands.agents[1].folder, hands.agents[3]
-    first.process.send_signal(signal.SIGSTOP)
-    wait_for_views(scene, 1, 1, watched)
-    hands.agents[3] = hands.start(3, "--join", "--listen", f"127.0.0.1:{free_ports(1)[0]}")
-    wait_for_views(scene, 1, 2, watched)
-    first.process.send_signal(signal.SIGCONT)
-    first.wait(60).check_refused("another process has its rank now", code=1)
-    alive = [running.process.poll() for running in hands.agents]
-    check(alive == [None] * 4, f"others have ended: {alive}")
-    hands.end()
 
 
 @contextlib.contextmanager

@@ -4,8 +4,6 @@ why, in one line; what can do without goes on; and from the newest whole cut a r
 same bits. Real file systems where they can be mounted; else failing_disk.c. disk_world and
 test_record_errors let each call fail."""
 import contextlib
-import errno
-import glob
 import os
 import re
 import subprocess
@@ -34,7 +32,6 @@ AGENTS = {
     "transport__connect_timeout_s": 60,
 }
 MODELS = r"model-\d+\."
-REASONS = {code: os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EROFS)}
 
 
 def failing(scene, part, call, at, why):
@@ -77,35 +74,6 @@ def writes_take_half(scene):
     check_same(out, whole)
     listed = scene.call("checkpoint", out)
     check(listed.code == 0 and "whole, sums right" in listed.out, listed.said)
-
-
-def without_last_cut(out):
-    """As if it had been killed before its last round."""
-    for path in glob.glob(os.path.join(out, "checkpoints", "round-12-*")):
-        os.unlink(path)
-
-
-def a_disk_of_one_agent_fails(scene):
-    """From some call on, for one of four agents, and one kind of its files. All end, and go on."""
-    path, simulated = scene.experiment(**AGENTS), scene.path("sim")
-    scene.call("sim", path, "--out", simulated).check_well()
-    parts = {
-        "rank-2.safetensors": (0, "18+"),  # the sync of its file of round 10, and later ones
-        "events-2": (0, "2+"),
-        "summary": (1, "1+"),
-    }
-    for number, (part, (code, at)) in enumerate(parts.items()):
-        out, why = scene.path(f"out{number}"), sorted(REASONS)[number % 3]
-        with environment(scene, failing(scene, part, "any", at, why)):
-            ended = scene.call("run", path, "--out", out)
-        said = [line for line in (ended.out + ended.err).splitlines() if REASONS[why] in line]
-        check(ended.code == code, f"{part}: exit code {ended.code}: {ended.err!r}")
-        check(len(ended.errors) == code, f"{part}: {ended.err!r}")
-        check(len(said) == 1 and part in said[0], f"{part}: said {said}")
-        scene.check_clean()
-        without_last_cut(out)
-        scene.call("run", "--resume", out).check_well()
-        check_same(out, simulated, MODELS)
 
 
 # ---- real file systems ----

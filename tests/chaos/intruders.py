@@ -3,10 +3,12 @@
 import concurrent.futures
 import os
 import signal
+import socket
 import subprocess
 import time
 
-from _greetings import REFUSAL, WELCOME, visit
+from _greetings import CHALLENGE, GREETING, KEY, REFUSAL, WELCOME
+from _greetings import greeting, hear, message, visit
 from _heads import HELLO, frame
 from _scene import check, read_bytes, run_tests, wait_until
 from _keyed import RUN_ID, SEALED, check_both, make_keys, make_nodes, start_as, with_key, with_pair
@@ -30,6 +32,26 @@ def strangers_get_no_word_of_the_run(scene):
     check_both(scene, experiment, [second.wait(60), first.wait(60)])
     check("shows no key" in first.said, repr(first.said))
     check("is no neighbour" not in first.said, "who has neighbours is told to strangers")
+
+
+def nobody_is_challenged_alike_twice(scene):
+    """So that no proof that was heard fits again; test_secure has what a proof is of."""
+    make_keys(scene, "run.key")
+    ports, said = free_ports(2), greeting(1, 0, kind=KEY)
+    agent = start(
+        scene, scene.experiment(**PAIR), 0, scene.roster(ports), "out0", *with_key("run.key")
+    )
+    wait_listening(ports[0])
+    challenges = set()
+    for _ in range(8):
+        with socket.create_connection(("127.0.0.1", ports[0]), timeout=60) as stranger:
+            stranger.sendall(message(GREETING, said))
+            kind, challenge = hear(stranger)
+            check(kind == CHALLENGE, f"{kind} {challenge!r}")
+            challenges.add(challenge)
+    check(len(challenges) == 8, f"{len(challenges)} challenges for 8 greetings")
+    agent.process.kill()
+    agent.wait(10)
 
 
 def who_has_the_key_and_misbehaves_changes_nothing(scene):

@@ -3,13 +3,13 @@
 
 Open MPI, Slurm and torchrun are used where they are; torchrun is made up by its variables too."""
 
+import contextlib
 import json
 import os
 import pty
 import shutil
 import socket
 import subprocess
-import threading
 import time
 
 import _torchrun
@@ -130,53 +130,22 @@ def lists_of_hosts(scene):
     scene.check_models(["out"] * 4, experiment=path)
 
 
-class Stranger:
-    """A program at one of the ports: says `words` to whoever comes, and keeps the connection."""
-
-    def __init__(self, port, words=b""):
-        self.listener = socket.create_server(("127.0.0.1", port))
-        self.words, self.guests = words, []
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                guest, _ = self.listener.accept()
-                guest.sendall(self.words)
-            except OSError:
-                return
-            self.guests.append(guest)
-
-    def close(self):
-        self.listener.close()
-        for guest in self.guests:
-            guest.close()
-
-
-def ports_are_taken_and_strangers_come(scene):
-    """Rank 0 takes the first free port; others are passed over, and have no say there; how many may
-    come, test_listener has."""
-    first = free_range()
-    path = scene.experiment(**SHORT)
-    strangers = [Stranger(first), Stranger(first + 1, b"SSH-2.0-x\r\n"), Stranger(first + 2)]
-    guests = []
-    try:
+def strangers_have_no_say(scene):
+    """At the rendezvous, which is at the first free port; how many may come, test_listener has."""
+    first, path = free_range(), scene.experiment(**SHORT)
+    with socket.create_server(("127.0.0.1", first)):
         agents = [start(scene, path, torchrun(rank, first)) for rank in (0, 2, 1)]
-        wait_listening(first + 3)
+        wait_listening(first + 1)
+        guests = []
         for words in (b"", b"GET / HTTP/1.0\r\n\r\n", b"STLGmeet" + b"\xff" * 200, b"STLGmeet"):
-            guests.append(socket.create_connection(("127.0.0.1", first + 3)))
+            guests.append(socket.create_connection(("127.0.0.1", first + 1)))
             guests[-1].sendall(words)
         time.sleep(0.5)
         agents.append(start(scene, path, torchrun(3, first)))
         wait_all(agents)
-        for guest in guests:
-            try:
-                check(guest.recv(100) == b"", "a stranger was answered")
-            except ConnectionResetError:
-                pass
-    finally:
-        for one in strangers + guests:
-            one.close()
+    for guest in guests:
+        with guest, contextlib.suppress(ConnectionResetError):
+            check(guest.recv(100) == b"", "a stranger was answered")
     scene.check_models(["out"] * 4, experiment=path)
 
 
@@ -184,12 +153,9 @@ def who_does_not_come_is_named(scene):
     """Others, and rank 0 where another program is at its port."""
     port, taken = free_range(), free_range()
     path = scene.experiment(**SHORT, transport__connect_timeout_s=10)
-    stranger = Stranger(taken)
-    try:
+    with socket.create_server(("127.0.0.1", taken)):
         agents = [start(scene, path, by_hand(rank, port, size=4)) for rank in (0, 1)]
         lost = start(scene, path, by_hand(1, taken, size=4)).wait(20)
-    finally:
-        stranger.close()
     lost.check_refused("rank 0", f"127.0.0.1 ports {taken}", "10 s", "connect_timeout_s", code=1)
     for running in agents:
         running.wait(20).check_refused("ranks 2, 3 of 4", "10 s", "connect_timeout_s", code=1)

@@ -203,13 +203,10 @@ def add_a_rank(scene, hands):
     short = hands.start(4, "--join").wait(30)
     short.check_refused("the roster names ranks 0 to 3; add a line HOST:PORT")
     hands.roster = scene.roster(hands.ports, "roster5")
-    hands.start(5, "--join").wait(30).check_refused("ranks 0 to 4 are allowed")
     other = hands.start(4, "--join", membership__joiners=0).wait(30)
     other.check_refused("the roster has 5 ranks, the topology 4 nodes")
     more = hands.start(4, "--join", membership__joiners=2, optimizer__learning_rate=0.02).wait(30)
     more.check_refused("refused", "membership.joiners: 2 here, 1 at agent", code=1)
-    shares = hands.start(4, "--join", data__on_change="share").wait(30)
-    shares.check_refused("refused", 'data.on_change: "share" here, "', code=1)
     hands.agents.append(hands.start(4, "--join", data__train_samples=500, data__batch=8))
     wait_for_views(scene, 1, views + 1, hands.agents[1].folder)
 
@@ -259,17 +256,6 @@ def check_left(scene, running, rank):
     check("has left" in told[-1], f"agent 1 has lost it: {told}")
 
 
-def check_whole(scene, rank):
-    """All that a leaver has sent goes into the others' models: all that both stages of its last
-    exchange under a view bring, this one or one before, into which the other went first."""
-    over = ((1, 1), (2, 0))  # a stage is one part: after that of the second, or behind it
-    folds = [e for who in (1, 3) for e in events(scene, who, "fold") if e["peer"] == rank]
-    for fold in folds:
-        lasts = [view["exchange"] for view in events(scene, fold["node"], "view")]
-        whole = fold["exchange"] in lasts and (fold["step"], fold["part"]) in over
-        check(whole, f"{fold}, {lasts}")
-
-
 def who_dies_is_started_again_and_who_leaves_is_not(scene):
     """One leaves; others die, the leader too, which leaves once it is back. The members share all
     samples anew each time. Then it is repeated."""
@@ -297,7 +283,6 @@ def who_dies_is_started_again_and_who_leaves_is_not(scene):
     check("missing" not in read_json(scene.path("run/summary.json")), "who has left is missed")
     for rank in (2, 0):
         check_left(scene, running, rank)
-    check_whole(scene, 2)
     check_repeated(scene, scene.path("run"))
 
 

@@ -108,7 +108,7 @@ def few_descriptors_end_with_a_reason(scene):
         running = agent(scene, 0, hosts, f"out{count}", experiment=path, wrapper=limit).wait(30)
         lines = running.errors
         told = len(lines) == 1 and lines[0].startswith("starling: ")
-        check(running.code in (1, 2) and told, f"of {count}: {running.code} {running.all_err!r}")
+        check(running.code in (1, 2) and told, f"of {count}: {running.code} {running.err!r}")
 
 
 if __name__ == "__main__":

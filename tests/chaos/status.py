@@ -3,7 +3,6 @@
 
 import json
 import os
-import random
 import re
 import signal
 import socket
@@ -84,7 +83,7 @@ def who_stands_still_is_the_root(scene):
     os.close(here)
     check(not any(map(os.path.exists, sockets)), os.listdir(folder))
     for place in (folder, f"127.0.1.5:{port}"):
-        scene.call("status", place).check_refused("no agent runs there", code=1)
+        scene.call("status", place).check_refused("no agent runs there")
 
 
 class Agents:
@@ -131,46 +130,9 @@ def say(rank, doing, number, still_s, edges, awaited, root=None):
     return {**keys, "waits_for": "", "root": root, "neighbours": neighbours}
 
 
-def stall(draw):
-    """A graph where one agent stands still, and what each says: those at distance k have come k
-    rounds further, and wait for those before them."""
-    edges = {i: set() for i in range(N)}
-    for i in range(N):
-        for j in {(i + 1) % N} | {draw.randrange(N) for _ in range(draw.randrange(2))}:
-            if i != j:
-                edges[i].add(j)
-                edges[j].add(i)
-    root = draw.randrange(N)
-    distance, front = {root: 0}, [root]
-    while front:
-        front = [j for i in front for j in edges[i] if j not in distance]
-        distance.update({j: 1 + min(distance[i] for i in edges[j] if i in distance) for j in front})
-        front = list(dict.fromkeys(front))
-    words = {root: say(root, "computes", 812, 41.3, edges[root], [])}
-    for i in set(range(N)) - {root}:
-        before = [j for j in edges[i] if distance[j] < distance[i]]
-        words[i] = say(i, "exchanges", 811 + distance[i], 41 - distance[i], edges[i], before)
-    return root, distance, words
-
-
-def roots_of_made_up_stalls(scene):
-    draw = random.Random(7)
-    for k in range(12):
-        root, distance, words = stall(draw)
-        agents = Agents(scene.path(f"s{k}"), words)
-        got = scene.call("status", scene.path(f"s{k}"))
-        agents.close()
-        last = got.out.splitlines()[-1]
-        found = re.fullmatch(
-            rf"rank {root} computes round 812 since 41 s; ([\d, ]+) wait for it", last
-        )
-        check(found, f"root {root}: {got.out} {got.err}")
-        order = [distance[int(rank)] for rank in found.group(1).split(", ")]
-        check(len(order) == N - 1 and order == sorted(order), last)
-
-
 def odd_answers(scene):
-    """Who says nothing, or something else, does not answer; who is not there is named too."""
+    """Who says nothing, or something else, does not answer; who is not there is named too, and the
+    one that others wait for, at first and through others."""
     away = {"rank": 4, "doing": "is not connected", "round": 0, "still_s": 9.2}
     words = {
         0: say(0, "exchanges", 5, 9, [1, 3, 4], [1, 3, 4], away),
@@ -180,22 +142,63 @@ def odd_answers(scene):
         5: b"HTTP/1.1 200 OK\r\n\r\n{" + b"x" * 5000,
         6: say(6, "exchanges", 5, 0.2, [0], [0]),
         7: say(8, "computes", 5, 0.2, [0], []),
+        9: say(9, "computes", 812, 41.3, [10, 12], []),
+        10: say(10, "exchanges", 814, 39, [11, 12], [11, 12]),
+        11: say(11, "exchanges", 813, 40, [9, 10], [9]),
+        12: say(12, "exchanges", 813, 40, [9, 10], [9]),
     }
     agents = Agents(scene.path("odd"), words)
     with open(scene.path("odd/status-x.sock"), "w", encoding="ascii"):
         pass
     got = scene.call("status", scene.path("odd"))
     agents.close()
-    check(got.code == 0, f"{got.code} {got.err}")
+    check(got.code == 1, f"{got.code} {got.err}")
     for rank in (1, 2, 3, 5, 7):
         check(re.search(rf"^ +{rank} +- +does not answer$", got.out, re.M), got.out)
     for line in (
         "rank 1 does not answer; 0 waits for it",
         "rank 3 does not answer; 0 waits for it",
         "rank 4 is not connected since 9 s; 0 waits for it",
+        "rank 9 computes round 812 since 41 s; 11, 12, 10 wait for it",
     ):
         check(line in got.out.splitlines(), got.out)
-    check(got.out.count("for it") == 3, got.out)
+    check(got.out.count("for it") == 4, got.out)
+
+
+def its_code_tells_how_the_run_does(scene):
+    """Healthy; degraded from the loss of one on, in folder and at a port; down when too few are
+    left, and when nobody answers."""
+    scene.take_time()
+    ports = free_ports(5)
+    roster = scene.roster(ports[:4])
+    seen = {"listen": f"127.0.1.{{rank}}:{ports[4]}"}
+    path = scene.experiment(
+        topology__nodes=4, membership={"on_loss": "continue", "grace_s": 3}, monitor=seen
+    )
+    agents = [scene.agent(path, rank, roster) for rank in range(4)]
+    place = f"127.0.1.1:{ports[4]}"
+
+    def told(where=place):
+        got = scene.call("status", where, "--json")
+        said = json.loads(got.out)
+        check(["healthy", "degraded", "down"].index(said["state"]) == got.code, got.out)
+        return got.code, said["members"], said["of"], [row["rank"] for row in said["lost"]]
+
+    wait_until(lambda: told() == (0, 4, 4, []), "all four train")
+    check(scene.call("status", place).out.startswith("4 of 4\n"), "the first line")
+    agents[2].process.kill()
+    wait_until(lambda: told() == (1, 3, 4, [2]), "the loss is told")
+    wait_until(lambda: json.loads(page(scene.path("out1/status-1.sock"))[1])["view"] == 2, "a view")
+    check(told(scene.path("out0")) == (1, 3, 4, [2]), "it is told in a folder")
+    first = scene.call("status", place).out.splitlines()[0]
+    check(re.fullmatch(r"3 of 4, lost: 2 since \d+ s", first), first)
+    for rank in (0, 3):
+        agents[rank].process.send_signal(signal.SIGSTOP)
+    wait_until(lambda: told() == (2, 1, 4, [0, 2, 3]), "all three are lost", 30)
+    for agent in agents:
+        agent.process.kill()
+        agent.process.wait()
+    check(scene.call("status", place).code == 2, "nobody answers")
 
 
 def nobody_is_there(scene):
@@ -203,7 +206,7 @@ def nobody_is_there(scene):
     dead = socket.socket(socket.AF_UNIX)
     dead.bind(scene.path("empty/status-0.sock"))
     dead.close()
-    scene.call("status", scene.path("empty")).check_refused("no agent runs there", code=1)
+    scene.call("status", scene.path("empty")).check_refused("no agent runs there")
     scene.call("status", scene.path("none")).check_refused("none", "no folder that can be read")
     check(scene.call("status").code == 2, "without a folder")
 
@@ -224,6 +227,10 @@ def where_it_listens_is_checked(scene):
         check(got.code != 0, f"{listen}: {got.code}")
         check(all(word in got.err for word in words), f"{listen}: {got.err}")
         check("trusted_network" not in got.err, f"{listen}: {got.err}")
+    path = scene.experiment("taken.json", **keys, monitor={"listen": f"127.0.0.1:{first}"})
+    with socket.create_server(("127.0.0.1", first)):
+        agent = scene.agent(path, 0, scene.roster(free_ports(2))).wait(30)
+    agent.check_refused("{rank}", "monitor.listen", "in use")
     path = scene.experiment("one.json", **keys, monitor={"listen": f"127.0.0.1:{first}"})
     got = scene.call("run", path, "--out", scene.path("one"))
     check(got.code == 0 and f"its page: http://127.0.0.1:{first}/\n" in got.out, got.said)

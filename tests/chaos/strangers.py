@@ -71,18 +71,5 @@ def seconds_of_processor(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def silent_connections_are_closed(scene):
-    ports = free_ports(2)
-    roster = scene.roster(ports)
-    first = start(scene, scene.experiment(**PAIR), 0, roster, "out0")
-    wait_listening(ports[0])
-    with socket.create_connection(("127.0.0.1", ports[0])) as silent:
-        silent.settimeout(120)
-        check(silent.recv(1) == b"", "a connection that says nothing was not closed")
-    check(first.process.poll() is None, f"the agent ended: {first.err!r}")
-    first.process.kill()
-    first.wait(10)
-
-
 if __name__ == "__main__":
     run_tests()

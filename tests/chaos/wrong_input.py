@@ -107,20 +107,6 @@ def port_in_use(scene):
     check(not os.path.exists(scene.path("out")), "a run folder was left behind")
 
 
-def bad_usage(scene):
-    path = scene.experiment(**SHORT)
-    for arguments in (
-        ("fly",),
-        ("run",),
-        ("agent", path),
-        ("agent", path, "--rank", "0"),
-        ("agent", path, "--rank", "zero", "--roster", path),
-        ("sim", path, "--rank", "0"),
-        ("check", path, "--set", "optimizer.learning_rate=NaN"),
-    ):
-        scene.call(*arguments).check_refused()
-
-
 def topologies_that_cannot_be_made_drawn_or_ranked(scene):
     """Nothing is written."""
     made, picture, ring = scene.path("made.json"), scene.path("x.svg"), scene.write("r.json", RING)

@@ -259,6 +259,8 @@ static void check_operations(const target *t) {
                       {"norm2_squared, distance_squared", check_sums}};
     for (size_t o = 0; o < sizeof operations / sizeof *operations; o++) {
         bool good = true;
+        if (!is_wanted(operations[o].name))
+            continue;
         for (int s = 0; s < sizes_checked; s++)
             for (input_kind kind = 0; kind < (sizes[s] > 100000 ? EQUAL : INPUT_KINDS); kind++)
                 good = operations[o].check(t, kind, sizes[s]) && good;
@@ -270,8 +272,10 @@ static void check_target(const target *t) {
     check_operations(t);
     if (!t->vec->on_host) {
         check_compressors(t);
-        check_layers(t);
-        check_graphs(t);
+        if (is_wanted("layers"))
+            check_layers(t);
+        if (is_wanted("graphs"))
+            check_graphs(t);
     }
     sl_error error = {0};
     int result = t->vec->fence(&error);
@@ -316,10 +320,14 @@ int main(int argc, char **argv) {
     const bool times = argc > 1 && strcmp(argv[1], "--bench") == 0,
                sized = argc > 1 && strcmp(argv[1], "--size") == 0;
     char *end = NULL;
+    if (argc == 5 && sized && strcmp(argv[3], "--only") == 0) {
+        only = argv[4];
+        argc = 3;
+    }
     unsigned long long n = argc > 2 ? strtoull(argv[2], &end, 10) : 25500000;
     if (argc > 3 || n == 0 || n > UINT32_MAX || (end != NULL && *end != '\0') ||
         (argc > 1 && !times && !sized) || (sized && argc < 3)) {
-        fputs("usage: checkvec [--bench [ELEMENTS] | --size ELEMENTS]\n", stderr);
+        fputs("usage: checkvec [--bench [ELEMENTS] | --size ELEMENTS [--only TEXT]]\n", stderr);
         return 2;
     }
     name_the_rest();

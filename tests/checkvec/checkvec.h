@@ -37,6 +37,9 @@ typedef struct target {
 float *upload(const target *t, const float *host, size_t count);
 /* True if the device's vector has these bits; else prints the first element that differs. */
 bool agrees(const target *t, const float *v, const float *expected, size_t count, const char *what);
+/* `--only`; NULL: all are wanted. Does it name this? */
+extern const char *only;
+bool is_wanted(const char *name);
 /* Prints and counts one check. */
 void tell(const target *t, const char *name, bool good);
 extern unsigned passed, failed;

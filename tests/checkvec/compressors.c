@@ -7,6 +7,7 @@
 
 #include "../unit/usual_compressor.h"
 #include "checkvec.h"
+#include "compress/coding.h"
 
 enum { COMPRESSORS_MAX = 64, PART_BYTES = 8192 };
 compressor_row compressors[COMPRESSORS_MAX] = {
@@ -231,9 +232,36 @@ static bool check_compressor(const target *t, int c, input_kind kind, size_t n, 
     return good;
 }
 
+/* By which the benchmark counts bytes. */
+static void check_reads(const target *t) {
+    static const struct {
+        sl_compressor_config config;
+        unsigned reads;
+    } known[] = {{{.kind = SL_COMPRESSOR_QSGD, .levels = 7, .bucket = 512}, 1},
+                 {{.kind = SL_COMPRESSOR_QSGD, .levels = 7, .bucket = 100}, 2},
+                 {{.kind = SL_COMPRESSOR_TOP_K, .fraction = 0.01}, 2},
+                 {{.kind = SL_COMPRESSOR_RANDOM_K, .fraction = 0.01}, 0}};
+    bool good = true;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        sl_codec *codec;
+        sl_coding coding;
+        sl_error error;
+        need(sl_codec_open(&codec, &known[i].config, 100000, PART_BYTES, &error) == 0 ? codec
+                                                                                      : NULL);
+        sl_codec_coding(codec, &coding);
+        good = t->vec->coder->reads(&coding) == known[i].reads && good;
+        sl_codec_close(&codec);
+    }
+    tell(t, "how often messages read the vector", good);
+}
+
 void check_compressors(const target *t) {
+    if (!t->vec->on_host)
+        check_reads(t);
     for (int c = 0; c < count_compressors(); c++) {
         bool good = true;
+        if (!is_wanted(compressors[c].name))
+            continue;
         for (int s = 1; s < sizes_checked; s++)
             for (input_kind kind = 0; kind < (sizes[s] > 100000 ? EXTREME : INPUT_KINDS); kind++)
                 good = check_compressor(t, c, kind, sizes[s],

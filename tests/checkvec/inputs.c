@@ -86,6 +86,12 @@ bool agrees(const target *t, const float *v, const float *expected, size_t count
     return i == count;
 }
 
+const char *only; /* NULL: all */
+
+bool is_wanted(const char *name) {
+    return only == NULL || strstr(name, only) != NULL;
+}
+
 void tell(const target *t, const char *name, bool good) {
     printf("%s %s: %s\n", good ? "ok" : "not ok", t->label, name);
     fflush(stdout);

@@ -322,6 +322,11 @@ static bool check_loss(const sl_vec_ops *vec, const char *label) {
 }
 
 void check_layers(const target *t) {
+    sl_error error;
+    if (t->vec->layers->open(&error) != 0) {
+        tell(t, error.text, false);
+        return;
+    }
     for (int c = 0; c < CASES; c++)
         tell(t, cases[c].name, check_case(t->vec, t->label, c));
     tell(t, "loss", check_loss(t->vec, t->label));

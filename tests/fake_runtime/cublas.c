@@ -106,6 +106,8 @@ static cublasStatus_t multiply(cublasHandle_t handle, const product *p) {
         fake_stop("a product", "no work space after the stream was set");
     const cudaError_t result = fake_result(FAKE_PRODUCT);
     if (result != cudaSuccess)
+        fake_spoil_capture();
+    if (result != cudaSuccess)
         return status(result);
     for (int i = 0; i < p->count; i++)
         expect(p, i);

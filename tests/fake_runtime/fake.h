@@ -9,6 +9,8 @@
  *   - between the begin and the end of a capture: a wait, an allocation, an event, a copy of memory
  *     that is not page-locked
  *   - a product without work space, a launch with too few threads or on the default stream
+ * A capture in the global mode, as of torch.cuda.graph, is spoiled by what other threads may not do
+ * meanwhile, and that fails.
  * New device memory holds no zeros. */
 #ifndef FAKE_H
 #define FAKE_H
@@ -64,9 +66,10 @@ int fake_count(fake_thing what);
 typedef struct fake_thread {
     int device; /* -1: none was chosen */
     bool in_callback;
-    cudaStream_t to_wait_for; /* of a copy of memory that is not page-locked; NULL: none */
-    cudaEvent_t to_wait_with; /* the event that was recorded behind it */
-    cudaStream_t captured;    /* NULL: none is */
+    cudaStream_t to_wait_for;        /* of a copy of memory that is not page-locked; NULL: none */
+    cudaEvent_t to_wait_with;        /* the event that was recorded behind it */
+    cudaStream_t captured;           /* NULL: none is */
+    enum cudaStreamCaptureMode mode; /* cudaStreamCaptureModeGlobal, if it has not chosen */
 } fake_thread;
 extern _Thread_local fake_thread fake_mine;
 
@@ -77,6 +80,10 @@ void fake_enter_device(const char *function);
 void fake_expect_no_capture(const char *function);
 void fake_stop(const char *function, const char *format, ...) __attribute__((noreturn))
 __attribute__((format(printf, 2, 3)));
+/* What a capture of another thread forbids in its global mode: spoils it, and returns the error. */
+cudaError_t fake_check_captures(void);
+/* Nothing comes of what the thread captures. */
+void fake_spoil_capture(void);
 /* For cudaGetLastError. Returns it. */
 cudaError_t fake_keep(cudaError_t result);
 /* What a test wants of this call. */

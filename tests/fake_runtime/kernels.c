@@ -135,6 +135,8 @@ static cudaError_t launch_kernel(const host_kernel *k, dim3 grid, dim3 block, vo
         fake_stop("a launch", "%s has a grid of %u blocks of %u threads", k->name, grid.x, block.x);
     const cudaError_t result = fake_result(FAKE_LAUNCH);
     if (result != cudaSuccess)
+        fake_spoil_capture();
+    if (result != cudaSuccess)
         return result;
     job j = {.kernel = k, .threads = threads_of(k, grid, block, arguments)};
     memcpy(j.arguments, arguments[0], k->bytes);

@@ -138,7 +138,10 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *out, int index) {
     if (index < 0 || index >= devices)
         return fake_keep(cudaErrorInvalidDevice);
     memset(out, 0, sizeof *out);
-    snprintf(out->name, sizeof out->name, "fake GPU %d", index);
+    const char *queues = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
+    snprintf(out->name, sizeof out->name, "fake GPU %d%s%s%s", index,
+             queues != NULL ? " with " : "", queues != NULL ? queues : "",
+             queues != NULL ? " queues" : "");
     out->major = capability;
     out->totalGlobalMem = (size_t)1 << DEVICE_BYTES_LOG2;
     return cudaSuccess;
@@ -251,7 +254,8 @@ static cudaError_t take(void **out, size_t bytes, bool of_host) {
 cudaError_t cudaMalloc(void **out, size_t bytes) {
     fake_enter_device("cudaMalloc");
     fake_expect_no_capture("cudaMalloc");
-    const cudaError_t result = fake_result(FAKE_MALLOC);
+    const cudaError_t forbidden = fake_check_captures(),
+                      result = forbidden != cudaSuccess ? forbidden : fake_result(FAKE_MALLOC);
     if (result != cudaSuccess)
         return result;
     if (bytes > ((size_t)1 << DEVICE_BYTES_LOG2) - taken)

@@ -18,6 +18,7 @@ struct CUstream_st {
     int device;
     bool ended;
     sl_vec_graph *graph; /* while it is captured */
+    atomic_bool spoiled; /* by what the capture forbids */
 };
 
 struct CUgraph_st {
@@ -42,6 +43,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static cudaStream_t *streams; /* all that were ever created */
 static size_t streams_ever;
 static bool kernels_held, callbacks_held;
+static _Atomic(cudaStream_t) captured_for_all; /* in the global mode; NULL: none is */
 static cudaError_t kernel_error;
 
 /* The thread's device has a default stream, which nothing of ours waits for. */
@@ -131,6 +133,22 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int 
     fake_add(FAKE_STREAMS_FIRST, priority == HIGHEST);
     *out = s;
     return cudaSuccess;
+}
+
+/* The driver's names of some of these, by which a caller's side may know them. */
+cudaError_t cuStreamCreate(cudaStream_t *out, unsigned flags);
+cudaError_t cuStreamCreate(cudaStream_t *out, unsigned flags) {
+    return cudaStreamCreateWithFlags(out, flags);
+}
+
+cudaError_t cuStreamBeginCapture_v2(cudaStream_t s, enum cudaStreamCaptureMode mode);
+cudaError_t cuStreamBeginCapture_v2(cudaStream_t s, enum cudaStreamCaptureMode mode) {
+    return cudaStreamBeginCapture(s, mode);
+}
+
+cudaError_t cuStreamEndCapture(cudaStream_t s, cudaGraph_t *out);
+cudaError_t cuStreamEndCapture(cudaStream_t s, cudaGraph_t *out) {
+    return cudaStreamEndCapture(s, out);
 }
 
 void fake_await_all(void) {
@@ -377,6 +395,9 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags) {
 cudaError_t cudaEventQuery(cudaEvent_t e) {
     fake_enter("cudaEventQuery");
     expect_event(e, "cudaEventQuery");
+    const cudaError_t forbidden = fake_check_captures();
+    if (forbidden != cudaSuccess)
+        return forbidden;
     if (fake_stays() != cudaSuccess)
         return fake_keep(fake_stays());
     return fake_keep(counter_has(&e->passed, atomic_load(&e->recorded)) ? cudaSuccess
@@ -426,14 +447,46 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t function, void *cont
 
 /* ---- graphs ---- */
 
+cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+    const enum cudaStreamCaptureMode before = fake_mine.mode;
+    fake_enter("cudaThreadExchangeStreamCaptureMode");
+    fake_mine.mode = *mode;
+    *mode = before;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamIsCapturing(cudaStream_t s, enum cudaStreamCaptureStatus *out) {
+    fake_enter_device("cudaStreamIsCapturing");
+    s = named(s);
+    expect_stream(s, "cudaStreamIsCapturing");
+    *out = s->graph != NULL ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
+    return fake_keep(fake_stays());
+}
+
+cudaError_t fake_check_captures(void) {
+    const cudaStream_t s = captured_for_all;
+    if (s == NULL || fake_mine.mode == cudaStreamCaptureModeRelaxed)
+        return cudaSuccess;
+    s->spoiled = true;
+    return fake_keep(cudaErrorStreamCaptureUnsupported);
+}
+
+void fake_spoil_capture(void) {
+    if (fake_mine.captured != NULL)
+        fake_mine.captured->spoiled = true;
+}
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode) {
     const cudaError_t result = fake_begin("cudaStreamBeginCapture", FAKE_CAPTURE);
     if (result != cudaSuccess)
         return result;
     expect_stream(s, "cudaStreamBeginCapture");
-    if (mode != cudaStreamCaptureModeThreadLocal || fake_mine.captured != NULL)
-        fake_stop("cudaStreamBeginCapture", "other threads, or a second capture");
+    if (mode == cudaStreamCaptureModeRelaxed || fake_mine.captured != NULL)
+        fake_stop("cudaStreamBeginCapture", "the relaxed mode, or a second capture");
+    if (mode == cudaStreamCaptureModeGlobal)
+        captured_for_all = s;
     fake_mine.captured = s;
+    s->spoiled = false;
     s->graph = graph_open();
     return cudaSuccess;
 }
@@ -443,10 +496,18 @@ cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *out) {
     if (s == NULL || fake_mine.captured != s)
         fake_stop("cudaStreamEndCapture", "a stream that is not captured");
     fake_mine.captured = NULL;
+    if (captured_for_all == s)
+        captured_for_all = NULL;
+    sl_vec_graph *notes = s->graph;
+    s->graph = NULL;
+    if (s->spoiled) {
+        graph_close(notes);
+        return fake_keep(cudaErrorStreamCaptureInvalidated);
+    }
     *out = calloc(1, sizeof **out);
     if (*out == NULL)
         fake_stop("cudaStreamEndCapture", "the host is out of memory");
-    (*out)->notes = s->graph;
+    (*out)->notes = notes;
     fake_add(FAKE_GRAPHS, 1);
     return cudaSuccess;
 }

@@ -1,5 +1,6 @@
 /* test_fake_runtime.c - the real cuda.cu over fake.h: order, notices, failures, and that what
  * fake.h forbids ends the program. */
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
@@ -9,36 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fake.h"
-#include "gpu/device.h"
-#include "unit/harness.h"
-
-enum { N = 1000, BYTES = N * sizeof(float) };
-
-static char text[DEVICE_TEXT_MAX];
-
-static void open_device(void) {
-    ck_assert_int_eq(device_count(text), 2);
-    ck_assert_msg(device_open(0, text), "%s", text);
-    device_place_products(device_allocate(device_product_bytes()));
-}
-
-static float *host_vector(float first) {
-    float *v = device_allocate_host(BYTES);
-    ck_assert_ptr_nonnull(v);
-    for (int i = 0; i < N; i++)
-        v[i] = first + (float)i;
-    return v;
-}
-
-static void fill(float *v, float value) {
-    launch_fill_four(&(fill_four_args){v, value, N, device_is_aligned(v)}, (N + FOUR - 1) / FOUR);
-}
-
-static void expect_all(const float *v, float value) {
-    for (int i = 0; i < N; i++)
-        ck_assert_float_eq(v[i], value);
-}
+#include "scene.h"
 
 /* ---- devices ---- */
 
@@ -79,14 +51,40 @@ static const struct {
                 {FAKE_PRIORITIES, "asking for priorities"},
                 {FAKE_ATTRIBUTE, "asking for the size of its cache"},
                 {FAKE_STREAM_CREATE, "creating a stream"},
-                {FAKE_EVENT_CREATE, "creating an event"},
-                {FAKE_CREATE_PRODUCTS, "opening cuBLAS"}};
+                {FAKE_EVENT_CREATE, "creating an event"}};
 
 START_LOOP_TEST(a_device_that_does_not_open_says_why, sizeof openings / sizeof *openings) {
     fake_fail(openings[_i].call, cudaErrorMemoryAllocation);
     ck_assert(!device_open(0, text));
     ck_assert_msg(strstr(text, "cuda:0: ") == text && strstr(text, openings[_i].said) != NULL, "%s",
                   text);
+}
+
+static const struct {
+    const char *variable, *value, *said;
+} without_products[] = {
+    {"STARLING_CUBLAS", "/nowhere/libcublas.so",
+     "matrix products need cuBLAS: /nowhere/libcublas.s"},
+    {"NVIDIA_TF32_OVERRIDE", "1", "NVIDIA_TF32_OVERRIDE=1 in the environment"},
+    {"CUBLAS_EMULATE_SINGLE_PRECISION", "1", "CUBLAS_EMULATE_SINGLE_PRECISION=1 in the env"}};
+
+/* cuBLAS may be missing: all but products goes without. */
+START_LOOP_TEST(products_that_do_not_open_say_why,
+                sizeof without_products / sizeof *without_products) {
+    setenv(without_products[_i].variable, without_products[_i].value, 1);
+    open_device();
+    ck_assert(!device_open_products(device_allocate(device_product_bytes()), text));
+    ck_assert_msg(strstr(text, without_products[_i].said) == text, "%s", text);
+    ck_assert_int_eq(device_fence(text), 0);
+}
+
+START_TEST(a_cublas_that_does_not_open_says_why) {
+    open_device();
+    fake_fail(FAKE_CREATE_PRODUCTS, cudaErrorMemoryAllocation);
+    ck_assert(!device_open_products(device_allocate(device_product_bytes()), text));
+    ck_assert_str_eq(text, "opening cuBLAS failed: the resource allocation failed");
+    setenv("NVIDIA_TF32_OVERRIDE", "0", 1); /* which forbids it */
+    open_products();
 }
 
 /* ---- order ---- */
@@ -113,7 +111,7 @@ START_TEST(memory_is_zeroed_and_copied) {
     ck_assert_uint_gt(device_free_bytes(), left);
     device_release(w);
     device_release_host(host);
-    ck_assert_int_eq(fake_count(FAKE_BLOCKS), 1); /* products' */
+    ck_assert_int_eq(fake_count(FAKE_BLOCKS), 0);
     free(back);
     free(plain);
 }
@@ -198,86 +196,6 @@ START_TEST(a_thread_has_a_lane_until_it_ends) {
     ck_assert_int_eq(fake_count(FAKE_STREAMS_FIRST), first);
 }
 
-/* ---- repeated operations ---- */
-
-static const float seven[N] = {[0 ... N - 1] = 7};
-
-START_TEST(a_graph_is_noted_and_repeated) {
-    open_device();
-    float *a = device_allocate(BYTES), *b = device_allocate(BYTES), found[N];
-    device_fence(text);
-    ck_assert(device_graph_begin());
-    device_copy(b, a, BYTES);
-    fill(a, 5);
-    sl_vec_graph *graph = device_graph_end();
-    ck_assert_ptr_nonnull(graph);
-    device_copy_out(found, a, BYTES);
-    expect_all(found, 0); /* noted, not done */
-    device_copy_in(a, seven, BYTES);
-    for (int i = 0; i < 2; i++) {
-        device_graph_run(graph);
-        device_copy_out(found, b, BYTES);
-        expect_all(found, i == 0 ? 7 : 5);
-    }
-    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 1);
-    device_graph_close(graph);
-    device_graph_close(NULL);
-    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 0);
-    ck_assert_int_eq(device_fence(text), 0);
-}
-
-START_TEST(what_cannot_be_noted_is_no_failure) {
-    open_device();
-    float *a = device_allocate(BYTES);
-    fake_fail(FAKE_CAPTURE, cudaErrorStreamCaptureUnsupported);
-    ck_assert(!device_graph_begin());
-    fake_fail(FAKE_GRAPH, cudaErrorMemoryAllocation);
-    ck_assert(device_graph_begin());
-    fill(a, 1);
-    ck_assert_ptr_null(device_graph_end());
-    ck_assert_int_eq(fake_count(FAKE_GRAPHS), 0);
-    ck_assert_int_eq(device_fence(text), 0);
-}
-
-/* ---- streams and memory of others ---- */
-
-static void *visit(void *x) {
-    static float found[N];
-    int device = -1;
-    sl_vec_event *event = device_event_open(); /* of our lane */
-    cudaSetDevice(1);
-    device_guest_record(event, NULL);
-    device_guest_follow(event, NULL);
-    device_guest_enter(NULL), device_copy_out(found, x, BYTES), device_guest_leave();
-    cudaGetDevice(&device);
-    return (void *)(intptr_t)device;
-}
-
-START_TEST(a_thread_of_others_keeps_its_device) {
-    open_device();
-    float *x = device_allocate(BYTES);
-    device_fence(text);
-    pthread_t thread;
-    void *device;
-    pthread_create(&thread, NULL, visit, x);
-    pthread_join(thread, &device);
-    ck_assert_ptr_eq(device, (void *)1);
-}
-
-START_TEST(memory_is_told_apart) {
-    open_device();
-    float *x = device_allocate(BYTES), plain[1], *elsewhere;
-    ck_assert(device_guest_owns(x + N - 1, text, sizeof text));
-    ck_assert(!device_guest_owns(plain, text, sizeof text));
-    ck_assert_str_eq(text, "memory of the host");
-    ck_assert(!device_guest_owns(device_allocate_host(BYTES), text, sizeof text));
-    ck_assert_str_eq(text, "memory of the host");
-    cudaSetDevice(1);
-    cudaMalloc((void **)&elsewhere, BYTES);
-    ck_assert(!device_guest_owns(elsewhere, text, sizeof text));
-    ck_assert_str_eq(text, "memory of cuda:1");
-}
-
 /* ---- notices ---- */
 
 START_TEST(a_notice_comes_once) {
@@ -297,6 +215,37 @@ START_TEST(a_notice_comes_once) {
     ck_assert(device_event_passed(e, fd));
     device_event_close(e);
     close(fd);
+}
+
+static void CUDART_CB block(void *fd) {
+    uint64_t told;
+    ck_assert_int_eq(read((int)(intptr_t)fd, &told, sizeof told), sizeof told);
+}
+
+/* Of another session in the process, whose caller is slow. */
+START_TEST(a_notice_waits_for_no_other_loops_events) {
+    open_device();
+    int fds[2], held[2];
+    cudaStream_t streams[2];
+    sl_vec_event *events[2];
+    uint64_t rung;
+    for (int i = 0; i < 2; i++) {
+        fds[i] = eventfd(0, 0);
+        held[i] = eventfd(0, 0);
+        cudaStreamCreateWithFlags(&streams[i], cudaStreamNonBlocking);
+        events[i] = device_event_open();
+        cudaLaunchHostFunc(streams[i], block, (void *)(intptr_t)held[i]);
+        device_guest_record(events[i], streams[i]);
+        ck_assert(!device_event_passed(events[i], fds[i]));
+    }
+    eventfd_write(held[1], 1);
+    struct pollfd second = {.fd = fds[1], .events = POLLIN};
+    ck_assert_int_eq(poll(&second, 1, 20000), 1); /* else in 20 s */
+    ck_assert_int_eq(read(fds[1], &rung, sizeof rung), sizeof rung);
+    ck_assert(!device_event_passed(events[0], fds[0]));
+    eventfd_write(held[0], 1);
+    for (int i = 0; i < 2; i++)
+        device_event_close(events[i]);
 }
 
 static void *release_callbacks(void *unused) {
@@ -389,17 +338,6 @@ static void count_digits_of(float *v) {
 static void list_word_of(float *v) {
     launch_list_word(&(list_word_args){.words = (uint64_t *)v}, 1);
 }
-static void multiply(float *v) {
-    device_multiply(&(device_product){.a = {.at = v, .line = 1},
-                                      .b = {.at = v, .line = 1},
-                                      .c = v,
-                                      .c_line = 1,
-                                      .m = 1,
-                                      .n = 1,
-                                      .k = 1,
-                                      .count = 1,
-                                      .scale = 1});
-}
 static void ask_for_a_notice(float *v) {
     sl_vec_event *e = device_event_open();
     fake_hold_kernels(true);
@@ -425,6 +363,7 @@ static const struct {
 
 START_LOOP_TEST(the_first_failure_is_kept, sizeof operations / sizeof *operations) {
     open_device();
+    open_products();
     float *v = device_allocate(BYTES);
     fake_fail(operations[_i].call, cudaErrorInvalidValue);
     operations[_i].act(v);

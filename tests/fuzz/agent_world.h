@@ -12,6 +12,7 @@
 
 #include "agent/peers/neighbour.h"
 #include "agent/state.h"
+#include "arena/arena.h"
 #include "base/identity.h"
 #include "starling/device.h"
 #include "wire/checksum.h"
@@ -28,7 +29,7 @@ typedef struct input {
 } input;
 
 static input in;
-static bool direct, meets;
+static bool direct, meets, shares;
 static sl_count got[NODES + 1]; /* that have come to each of the others */
 static double now_s;
 
@@ -216,7 +217,9 @@ struct sl_connection {
     sending *sends;    /* (send_count) */
     uint64_t exchange; /* of the next true frame */
     uint32_t part;
-    uint64_t met; /* meetings that its agent has come to */
+    bool lent;               /* an honest one has offered its memory */
+    uint64_t met;            /* meetings that its agent has come to */
+    sl_mailbox_name mailbox; /* the agent's, for the memory of whom it talks to */
 };
 
 struct sl_fabric {
@@ -374,22 +377,27 @@ void sl_connection_grant(sl_connection *c, sl_pool *pool) {
     pool->connection = c;
 }
 
-static void check_control(const uint8_t *header, size_t header_bytes, const void *payload,
-                          size_t payload_bytes) {
+static void check_control(sl_connection *c, const uint8_t *header, size_t header_bytes,
+                          const void *payload, size_t payload_bytes) {
     uint8_t whole[SL_FIRST_MESSAGE_MAX];
     sl_frame frame;
+    sl_hello hello;
     assert(header_bytes + payload_bytes <= sizeof whole);
     memcpy(whole, header, header_bytes);
     if (payload_bytes > 0)
         memcpy(whole + header_bytes, payload, payload_bytes);
     assert(sl_frame_decode(&frame, whole, header_bytes + payload_bytes, 0, direct) == NULL);
+    if (frame.type != SL_FRAME_HELLO)
+        return;
+    assert(sl_hello_decode(&hello, whole + SL_FRAME_HEADER_BYTES, frame.payload_bytes) == NULL);
+    c->mailbox = hello.standing.mailbox;
 }
 
 int sl_connection_send(sl_connection *c, const uint8_t *header, size_t header_bytes,
                        const void *payload, size_t payload_bytes, bool data, uint32_t cookie) {
     assert(!c->closed && header_bytes <= SL_HEADER_BYTES_MAX);
     if (!data)
-        check_control(header, header_bytes, payload, payload_bytes);
+        check_control(c, header, header_bytes, payload, payload_bytes);
     if (c->down || !c->established)
         return SL_ENET;
     if (c->sending == c->send_count)

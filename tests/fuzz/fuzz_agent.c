@@ -1,6 +1,7 @@
 /* fuzz_agent.c - an agent and whoever connects to it, over a network that is the input: HELLO, the
- * neighbour's protocol, visitors, DIRECT frames, and what they do to the run. The fabric, the event
- * loop, the worker and the clock are replaced by those below; all else is the agent's own code.
+ * neighbour's protocol, visitors, DIRECT frames, memory of one host, and what they do to the run.
+ * The fabric, the event loop, the worker and the clock are replaced by those below; all else is the
+ * agent's own code.
  *
  * Agent 1 of a path 0 - 1 - 2: it dials 0, and 2 dials it. Each byte is something that happens:
  * somebody asks to connect, a frame comes - true, altered or raw -, a send ends, a connection goes
@@ -71,6 +72,69 @@ static sl_neighbour *neighbour_of(const sl_connection *c) {
     return sl_agent_neighbour(the_agent, c->peer);
 }
 
+/* ---- memory of one host ---- */
+
+static sl_arena *arenas[NODES + 1];      /* of each of the others */
+static sl_mailbox *mailboxes[NODES + 1]; /* for the agent's */
+
+static void open_memory(void) {
+    sl_error error;
+    for (uint32_t rank = 0; shares && rank <= NODES; rank++) {
+        mailboxes[rank] = sl_mailbox_open();
+        assert(mailboxes[rank] != NULL &&
+               sl_arena_open(&arenas[rank], PARTS * PER_PART * sizeof(float), &error) == 0);
+    }
+}
+
+static void close_memory(void) {
+    for (uint32_t rank = 0; rank <= NODES; rank++) {
+        sl_mailbox_close(&mailboxes[rank]);
+        sl_arena_close(&arenas[rank]);
+    }
+}
+
+static void lend(sl_connection *c, bool altered) {
+    uint8_t payload[SL_OFFER_BYTES];
+    char why[SL_ARENA_WHY_MAX];
+    sl_memory_offer offer;
+    if (!sl_arena_post(arenas[c->peer], &c->mailbox, &offer, why))
+        offer = (sl_memory_offer){0};
+    sl_offer_encode(&offer, payload);
+    if (altered)
+        payload[next() % sizeof payload] ^= next();
+    deliver_frame(c, (sl_frame){.type = SL_FRAME_OFFER}, payload, sizeof payload);
+}
+
+/* The part is in its sender's memory. */
+static void deliver_reference(sl_connection *c, sl_frame frame, const void *payload, size_t bytes,
+                              bool altered) {
+    uint8_t text[SL_REFERENCE_BYTES];
+    const sl_reference r = {frame.part % PARTS * PER_PART * sizeof(float), bytes};
+    memcpy(sl_arena_memory(arenas[c->peer]) + r.offset, payload, bytes);
+    sl_reference_encode(&r, text);
+    if (altered)
+        text[next() % sizeof text] ^= next();
+    frame.type = SL_FRAME_REF;
+    deliver_frame(c, frame, text, sizeof text);
+}
+
+static void lend_and_answer(sl_connection *c) {
+    c->lent = true;
+    lend(c, false);
+    deliver_frame(c, (sl_frame){.type = SL_FRAME_MEMORY, .step = 8}, NULL, 0);
+}
+
+static void act_on_memory(sl_connection *c, uint8_t what) {
+    const bool altered = what & 4;
+    if (!shares)
+        return;
+    if (what & 1)
+        lend(c, altered);
+    else
+        deliver_frame(c, (sl_frame){.type = SL_FRAME_MEMORY, .step = altered ? next() : 8}, NULL,
+                      0);
+}
+
 /* An honest one goes on where the agent stands. */
 static void say_hello(sl_connection *c, bool altered) {
     uint8_t bytes[SL_HELLO_BYTES + UINT8_MAX];
@@ -83,6 +147,8 @@ static void say_hello(sl_connection *c, bool altered) {
                                    .credit = got[c->peer].data + 16,
                                    .received = got[c->peer].frames,
                                    .received_data = got[c->peer].data};
+    if (shares)
+        hello.standing.mailbox = sl_mailbox_name_of(mailboxes[c->peer]);
     if (n != NULL && n->process.incarnation == hello.standing.incarnation) {
         c->exchange = n->stream.received.data / PARTS;
         c->part = n->stream.received.data % PARTS;
@@ -121,7 +187,11 @@ static void send_part(sl_connection *c, bool altered) {
         payload[next()] = (int8_t)next() / 4.0f;
         count = frame.is_void ? 0 : count;
     }
-    deliver_frame(c, frame, payload, count * sizeof(float));
+    const sl_neighbour *n = neighbour_of(c);
+    if (shares && !frame.is_void && n != NULL && n->link.borrows)
+        deliver_reference(c, frame, payload, count * sizeof(float), altered);
+    else
+        deliver_frame(c, frame, payload, count * sizeof(float));
 }
 
 static void send_control(sl_connection *c) {
@@ -313,6 +383,8 @@ static void go_on(void) {
             establish(c);
         else if (!c->first_used)
             say_hello(c, false);
+        else if (shares && !c->lent)
+            lend_and_answer(c);
         else if (c->exchange < ROUNDS)
             send_part(c, false);
         else
@@ -375,8 +447,10 @@ static void act(void) {
         finish_job();
     } else if (what < 200) {
         act_together(how);
-    } else {
+    } else if (what < 250) {
         go_on();
+    } else if (c != NULL && c->known && !c->closed) {
+        act_on_memory(c, what);
     }
 }
 
@@ -462,11 +536,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         return 0;
     direct = data[0] & 1;
     settings.meets = meets = data[0] & 2;
+    shares = data[0] & 4 && !direct;
     the_task = (task){0};
     settings.experiment = experiments[direct];
     in = (input){data + 1, size - 1};
     now_s = 1000;
     memset(got, 0, sizeof got);
+    open_memory();
     sl_agent *agent;
     sl_error error;
     if (sl_agent_open(&agent, &settings, &error) != 0) {
@@ -478,5 +554,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         assert(error.text[0] != '\0' && memchr(error.text, '\0', sizeof error.text) != NULL);
     in.left = 0;
     sl_agent_close(&agent);
+    close_memory();
     return 0;
 }

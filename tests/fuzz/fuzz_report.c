@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "cli/log.h"
 #include "run/fleet.h"
 
 enum { AGENTS = 3, DIMENSION = 4, RAW = 0xC0, PIECE_HEAD = 5 };
@@ -14,6 +15,9 @@ enum { AGENTS = 3, DIMENSION = 4, RAW = 0xC0, PIECE_HEAD = 5 };
 volatile sig_atomic_t stop_requested; /* of cli/tool.c */
 double now_seconds(void) {
     return 0;
+}
+bool log_is_json(void) {
+    return false;
 }
 void catch_signals(void (*also)(void)) {}
 void catch_reload(void (*reloads)(void)) {}

@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -75,6 +74,16 @@ def test_what_is_opened_by_name_is_recommended(scene):
     check(os.path.isdir(f"/usr/share/doc/{named}"), f"recommends {named!r}")
     listed = call("dpkg-query", "-L", named)
     check("/libIPSec_MB.so." in listed, listed)
+
+
+def test_agents_are_services(scene):
+    """The unit, its user and folders, and the rotation of logs are installed; the user is made."""
+    deb = packages()["starling"]
+    listed = call("dpkg-deb", "-c", deb)
+    for path in ("/systemd/system/starling@.service", "/sysusers.d/starling.conf",
+                 "/tmpfiles.d/starling.conf", "/etc/logrotate.d/starling"):  # fmt: skip
+        check(path in listed, f"{path} is not in {listed}")
+    check("systemd-sysusers" in call("dpkg-deb", "-I", deb, "postinst"), "no user is made")
 
 
 def check_run(folder, out, command, *arguments, **options):

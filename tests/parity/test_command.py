@@ -219,7 +219,7 @@ def test_demo_tells_what_it_builds_and_how_to_go_on(scene):
 
 
 def test_scripts_have_help(scene):
-    for script in ("demo", "gpu-check", "topologies", "plot"):
+    for script in ("demo", "gpu-check", "gpu-steps", "topologies", "plot"):
         command = [os.path.join(ROOT, "tools", script), "--help"]
         ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
         if "matplotlib is missing" in ended.stderr:

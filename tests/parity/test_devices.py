@@ -303,7 +303,7 @@ def settings_of_refusals(starling):
         "emulated": (emulated, {}),
         "absent": (absent, {}),
         "other": ({"STARLING_PLUGIN": plugin(starling, "other")}, {}),
-        "small": (emulated, {"otherwise": {"device_memory_gb": 0.00001}}),
+        "small": (emulated, {"otherwise": {"device_memory_gb": 0.00006}}),
         "tcp, on": (as_gpu, on),
         "tcp, auto": (as_gpu, auto),
         "offered, auto": (emulated, auto),
@@ -323,10 +323,12 @@ def refusals():
     yield "plug-in of another version", "other", gpu, 2, version, "interface"
     only = "the only GPU here is cuda:0"
     yield "a GPU that is not there", "emulated", "cuda:3", 2, "device: cuda:3", only
-    small = "device: cuda:0 cannot be used: matrix products work in 0.1 MB"
-    allowed = "device_memory_gb allows 0.0 MB"
+    small = "cuda:0: matrix products work in 0.1 MB"
+    allowed = "device_memory_gb allows 0.1 MB"
     yield "a bound that products do not fit", "small", gpu, 1, small, allowed
     yield "auto takes the GPU", "emulated", "auto", 0, "device auto is cuda:0"
+    yield "agents take GPUs in turn", "emulated", "cuda", 0, "device cuda is cuda:0"
+    yield "no GPU to take in turn", "absent", "cuda", 2, "device: cuda cannot be used", demanded
     off, through = "gpu_direct auto is off", "through host memory"
     tcp = "gpu_direct: \"on\" is refused: provider 'tcp' offers"
     yield f"{direct} demanded", "tcp, on", gpu, 2, tcp, through

@@ -4,7 +4,7 @@ import os
 
 from _here import ROOT, check, run_tests
 
-COMMANDS = ["run", "agent", "sim", "compare", "checkpoint", "status", "devices", "check"]
+COMMANDS = ["run", "agent", "sim", "compare", "checkpoint", "status", "devices", "doctor", "check"]
 COMMANDS += ["topology", "keys", "keys make", "keys roster"]
 TOPOLOGY = ["topology " + word for word in ("make", "analyse", "draw", "rank")]
 RING = os.path.join(ROOT, "topologies", "ring-8.json")
@@ -35,6 +35,10 @@ def test_a_slip_is_answered(scene):
         (["sim", RING], "starling topology analyse"),
         (["sim", path, path], "is another"),
         (["sim"], "which EXPERIMENT"),
+        (["fly"], "fly"),
+        (["agent", path, "--rank", "zero", "--roster", path], "zero"),
+        (["sim", path, "--rank", "0"], "--rank"),
+        (["check", path, "--set", "optimizer.learning_rate=NaN"], "NaN"),
         (["sim", path, "--out"], "a value is missing"),
         (["sim", path, "--wide=yes"], "takes no value"),
         (["help", "comapre"], "starling compare"),

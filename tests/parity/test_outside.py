@@ -145,6 +145,14 @@ def whoever_answers_at_a_port(scene):
         check(ended.code == 0 and len(ended.out) < 8000, ended.out)
     for raw in (SPITE.encode(), b"\x1b]0;\x07", b'{"doing": "\x1b"}'):
         look(scene.call("status", Answerer(raw).place))
+        look(scene.call("top", Answerer(raw).place))
+    board = {"run": {"name": SPITE, "why": SPITE}, "nodes": [{"rank": -1, "state": SPITE}] * 2}
+    board["links"] = [{"from": 1e300, "protection": SPITE * 1000}]
+    board["events"] = [{"text": SPITE, "time": 1e300, "node": "x"}]
+    board["strip"] = [{"rank": 9, "until": [-1, 1e300], "wait": [None, 1e300], "down": [[0], 1]}]
+    board["curves"] = {"round": [1], "loss": [0, 1e308, 1e308, -1, "x"], "bytes": {}}
+    for answer in (board, {"run": {}}, {**said, "neighbours": [edge], "lost": [1, {}]}):
+        look(scene.call("top", Answerer(answer).place)).check_well()
 
 
 def logs_of_events(scene):

@@ -29,8 +29,9 @@ NEEDS = {
 }
 # Programs of the system; what they are called with is not looked at.
 SYSTEM = set(
-    "awk apt-get bash cat cc cd cmp cp curl diff echo export grep head jq kill ls mkdir mpirun mv"
-    " openssl printf rm rsync scp sed sort srun ssh tail torchrun touch tr true unset wait".split()
+    "apt-get awk bash cat cc cd cmp cp curl diff echo export grep head install jq kill kubectl"
+    " ls mkdir mpirun mv openssl podman printf rm rsync sbatch scp sed sort srun ssh systemctl"
+    " tail torchrun touch tr true unset wait".split()
 )
 PREFIXES = set("for in do done if then else fi while sudo time nice".split())
 # What a training has in place of its own length.
@@ -273,7 +274,7 @@ def check_simple(known, words):
         name = program.split("/", 1)[1]
         source = has_file(f"{name}.c")
         check(name in known.files or source, f"the build has no {name}")
-    elif program.startswith("tools/"):
+    elif program.startswith(("tools/", "examples/")):
         check_tool(program, words)
     else:
         check(program in SYSTEM, f"{program} is no program that is known here")

@@ -3,7 +3,6 @@
 what join() says before it waits for anybody: without a launcher, of devices, of experiments."""
 import os
 import pathlib
-import random
 
 import _package  # noqa: F401: finds the package
 import numpy
@@ -103,16 +102,6 @@ def test_topologies_simulations_and_files(scene):
         gives_errors_of_ours("", lambda value: starling.simulate(1, int, value), value, False)
         if not callable(value):
             gives_errors_of_ours("train", lambda value: starling.simulate(1, value, ONE), value)
-
-
-def test_files_of_any_bytes(scene):
-    draw = random.Random(1)
-    for i in range(60):
-        content = bytes(draw.randrange(256) for _ in range(draw.randrange(40)))
-        for name in ("a.safetensors", "a.npy", "a.json"):
-            path = scene.write(name, content if i % 2 else b"\x93NUMPY\x01\0" + content)
-            for call in (starling.load, starling.topology, join):
-                gives_errors_of_ours("", call, path)
 
 
 def test_arrays(scene):

@@ -30,7 +30,7 @@ class Guest(ctypes.Structure):
     """sl_guest_ops"""
 
     _fields_ = [
-        *((name, _pointer) for name in ("owns", "record", "follow")),
+        *((name, _pointer) for name in ("owns", "is_captured", "record", "follow")),
         ("enter", ctypes.CFUNCTYPE(None, _pointer)),
         ("leave", ctypes.CFUNCTYPE(None)),
     ]
@@ -184,6 +184,13 @@ def test_a_list_on_a_gpu_is_saved_and_goes_on(scene):
 
 def alone(x, **keys):
     starling.join({"topology": {"nodes": 1, "family": "complete"}, **keys}, x, rank=0)
+
+
+def test_a_gpu_is_where_x_is(scene):
+    x = Array(X0[0])
+    alone(x, device="cuda")
+    x.device = type("Device", (), {"id": 3})  # as CuPy's arrays say it
+    refused(lambda: alone(x, device="cuda"), "cuda:3", "the only GPU here is cuda:0")
 
 
 def test_what_is_elsewhere_is_refused(scene):

@@ -3,17 +3,14 @@
 takes."""
 import array
 import ast
-import base64
 import ctypes
 import glob
-import hashlib
 import json
 import os
 import re
 import shutil
 import struct
 import subprocess
-import zipfile
 
 import _package
 import numpy
@@ -171,53 +168,6 @@ def test_absent_libfabric_gets_one_sentence(scene):
     os.remove(gone)
     said = python("import starling", scene, STARLING_LIBRARY=fake)
     check("ImportError: libfabric is not installed" in said and "libfabric1" in said, said)
-
-
-def wheel(scene, name="site"):
-    """A folder with what a wheel of this build installs."""
-    subprocess.run(
-        [_package.ROOT + "/tools/wheel", _package.BUILD, scene.folder],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    (path,) = glob.glob(scene.path("*.whl"))
-    check(os.path.getsize(path) < 5e6, f"{os.path.getsize(path)} bytes")
-    check(re.search(r"-py3-none-manylinux_2_\d\d_\w+[.]whl$", path), path)
-    folder = scene.path(name)
-    with zipfile.ZipFile(path) as file:
-        file.extractall(folder)
-        rows = [row.split(",") for row in file.read(record_of(file)).decode().splitlines()]
-        for name, digest, size in rows[:-1]:
-            content = file.read(name)
-            found = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode()
-            check(digest == "sha256=" + found.rstrip("=") and size == str(len(content)), name)
-        check({row[0] for row in rows} == set(file.namelist()), "RECORD lists other files")
-    return folder
-
-
-def record_of(file):
-    return next(name for name in file.namelist() if name.endswith("/RECORD"))
-
-
-def test_wheel_has_all_but_libfabric(scene):
-    folder = wheel(scene)
-    code = """
-import starling, ctypes
-print(starling._library.library._name.split("/")[-1], starling._library.IS_CORE)
-ring = {"nodes": 8, "family": "ring", "weights": "metropolis"}
-print(round(starling.spectrum(ring).rho, 6))
-print(round(starling.spectrum({"nodes": 9, "family": "star"}).rho, 3))
-print("libfabric" in open("/proc/self/maps").read())
-starling._library.FABRIC = "libfabric.so.gone"
-try:
-    starling.join({"topology": ring}, (ctypes.c_float * 4)(), rank=0, roster=["127.0.0.1:1"] * 8)
-except starling.Error as error:
-    print(error)
-"""
-    lines = python(code, scene, PYTHONPATH=folder, STARLING_LIBRARY=None).splitlines()
-    check(lines[0] == "libstarling-core.so True", lines)
-    check(lines[1:4] == ["0.804738", "0.889", "False"], lines)
-    check("libfabric is not installed" in lines[4] and "libfabric1" in lines[4], lines)
 
 
 def test_load_reads_model_files(scene):

@@ -2,6 +2,7 @@
 """simulate(out=): the run folder of a prototype is the one that `starling sim` writes of the same
 algorithm."""
 import json
+import os
 
 import _package  # noqa: F401: finds the package
 import numpy
@@ -17,7 +18,7 @@ PROTOTYPE = {
     "name": "prototype",
     "topology": {"nodes": NODES, "family": "ring", "weights": "lazy"},
     "algorithm": {"name": "d-psgd", "variant": "adapt-then-combine"},
-    "record": {"every": 5, "parameters_at": [0, 3]},
+    "record": {"every": 5, "parameters_at": [0, 3], "tensorboard": True},
     "network": {"bandwidth_mbit": 5, "latency_ms": 2, "gradient_ms": 3},
 }
 BUILT_IN = {
@@ -66,6 +67,9 @@ def test_the_folder_is_that_of_sim(scene):
     for name in ("consensus.jsonl", "parameters.jsonl", "metrics-0.jsonl", "metrics-4.jsonl"):
         same(*(read_lines(scene.path(run), name) for run in ("own", "sim")), name)
     same(*(read_json(scene.path(run), "summary.json") for run in ("own", "sim")), "summary")
+    for run in ("own", "sim"):
+        boards = sorted(os.listdir(scene.path(f"{run}/tensorboard")))
+        check(boards == ["mean", *(f"node-{rank}" for rank in range(NODES))], boards)
     for name in ("model.npy", "model-3.npy", "model-best.npy"):
         ours, theirs = (numpy.load(scene.path(f"{run}/{name}")) for run in ("own", "sim"))
         check(numpy.allclose(ours, theirs, atol=1e-6), f"{name}: {ours}, {theirs}")

@@ -163,56 +163,6 @@ def test_modules_that_raise(scene):
     refused(lambda: work(Stated(5, 3), lambda peer: peer.average()), "state_dict()", "no state")
 
 
-def test_strange_arrays(scene):
-    """test_arguments.py has others than torch's."""
-    for value in (
-        *(torch.ones(2, 2).t()[:1], torch.ones(3).to_sparse(), torch.ones(3, device="meta")),
-        *(torch.ones(3).double(), torch.ones(0), nn.Parameter(torch.ones(3)), refusing()),
-        *(torch.nn.Identity(), torch.nn.ReLU(), torch.nn.Linear),
-    ):
-
-        def work(rank):
-            with starling.join(None, value) as peer:
-                peer.mix()
-                peer.average()
-
-        try:
-            starling.simulate(1, work, ONE)
-        except starling.Error as error:
-            check(str(error), "no words")
-
-
-def test_strange_states(scene):
-    def saved(rank):
-        model = nn.Linear(5, 3).half()
-        with starling.join(None, model) as peer:
-            peer.mix()
-            return peer.state_dict(), model.state_dict()
-
-    ((state, weights),) = starling.simulate(1, saved, ONE)
-    good = state["masters"]["weight"]
-    for change in (
-        None,
-        {},
-        "text",
-        {**state, "masters": None},
-        {**state, "masters": {"weight": good}},
-        {**state, "masters": {"weight": 3, "bias": 4}},
-        {**state, "masters": {**state["masters"], "weight": good[:1]}},
-        {**state, "session": state["session"].float()},
-    ):
-
-        def work(rank):
-            model = nn.Linear(5, 3).half()
-            model.load_state_dict(weights)
-            peer = starling.join(None, model, start=False)
-            refused(lambda: peer.load_state_dict(change), "")
-            peer.load_state_dict(state)
-            peer.leave()
-
-        starling.simulate(1, work, ONE)
-
-
 def test_where_a_peer_stands(scene):
     def work(rank):
         x = numpy.full(3, rank, "f4")

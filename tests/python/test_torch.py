@@ -17,6 +17,7 @@ from _package import refused
 from _scene import check, run_tests
 from starling import _module
 from torch import nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 OPTIMIZERS = {
     "SGD": lambda ps: torch.optim.SGD(ps, 0.1, momentum=0.9, nesterov=True, weight_decay=0.01),
@@ -268,7 +269,7 @@ def test_parameters_that_keep_their_memory(scene):
 
         def work(rank):
             model, peer = train(rank)
-            check(peer._vector._parameters[0]._copy is not None, "not copied")
+            check(peer._vector._parameters[0].copy is not None, "not copied")
             return model, peer
 
         as_by_hand(work)
@@ -278,6 +279,77 @@ def test_parameters_that_keep_their_memory(scene):
         test_state_dicts(scene)
     finally:
         _module.stays = before
+
+
+def convolutions(rank):
+    """Whose weights have 135 and 720 numbers, and whose biases 5 and 16."""
+    torch.manual_seed(rank)
+    return nn.Sequential(nn.Conv2d(3, 5, 3), nn.Conv2d(5, 16, 3))
+
+
+def test_views_are_aligned_and_keep_their_order(scene):
+    def work(rank, orders):
+        model = convolutions(rank).to(memory_format=orders[rank])
+        means = [(p + q) / 2 for p, q in zip(*(convolutions(r).parameters() for r in (0, 1)))]
+        strides = [p.stride() for p in model.parameters()]
+        peer = starling.join(None, model, same_start=False, borrow=True)
+        peer.begin()
+        peer.end()
+        for p, stride, mean in zip(model.parameters(), strides, means):
+            near(p.detach(), mean.detach(), 1e-6)
+            check(p.stride() == stride, f"{stride} became {p.stride()}")
+            at = 64 if p.numel() % 16 == 0 else 4
+            check(p.data_ptr() % at == 0, f"{tuple(p.shape)} lies at {p.data_ptr()}")
+        average = peer.average()
+        near(average["1.weight"], means[2].detach(), 1e-6)
+        peer.leave()
+
+    alike = torch.channels_last, torch.channels_last
+    mixed = torch.channels_last, torch.contiguous_format
+    experiment = {"topology": {**TWO, "weights": "metropolis"}, "algorithm": "d-psgd"}
+    simulate(lambda rank: work(rank, alike), experiment)
+    refused(lambda: simulate(lambda rank: work(rank, mixed), experiment), "1.weight")
+
+
+class Counted(TorchDispatchMode):
+    """Counts what torch computes, but for what _foreach_copy_ of an older torch stands for."""
+
+    def __init__(self):
+        super().__init__()
+        self.count, self.pauses = 0, False
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        is_work = any(word in str(function) for word in ("copy", "add", "sub"))
+        self.count += is_work and not self.pauses
+        return function(*args, **(kwargs or {}))
+
+    def copy_all(self, to, numbers):
+        self.count += 1
+        self.pauses = True
+        for target, source in zip(to, numbers):
+            target.copy_(source)
+        self.pauses = False
+
+
+def test_half_precision_takes_few_launches(scene):
+    def launches(tensors):
+        model = nn.ParameterList([torch.full((3,), i).bfloat16() for i in range(tensors)])
+        vector = _module.Module(model)
+        vector.session = type("Session", (), {"place": lambda self, places: None})()
+        vector.take("start")
+        with Counted() as counted:
+            torch._foreach_copy_ = counted.copy_all
+            vector.take("begin")
+            vector.absorb()
+        return counted.count
+
+    before = getattr(torch, "_foreach_copy_", None)
+    try:
+        check(launches(3) == launches(40) < 12, f"{launches(3)} or {launches(40)} launches")
+    finally:
+        torch._foreach_copy_ = before
+        if before is None:
+            del torch._foreach_copy_
 
 
 def test_batch_norm_buffers_are_averaged_for_evaluation_only(scene):

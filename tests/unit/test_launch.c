@@ -103,7 +103,27 @@ static const struct {
     {{OPEN_MPI, "STARLING_ROSTER=a:1,b:1,c:1,d:1"}, {"(Open MPI), with a roster"}},
 };
 
+/* Which of the agents of its host is it? What is not of its launcher says nothing. */
+static const struct {
+    variables variables;
+    uint32_t place;
+} seats[] = {
+    {{TORCHRUN, "LOCAL_RANK=1"}, 1},
+    {{TORCHRUN, "LOCAL_RANK=0", "SLURM_LOCALID=1"}, 0},
+    {{OPEN_MPI, ON_TWO_HOSTS, "OMPI_COMM_WORLD_LOCAL_RANK=1"}, 1},
+    {{SLURM, "SLURM_LOCALID=0"}, 0},
+    {{SLURM, "LOCAL_RANK=0"}, 2},
+    {{"STARLING_RANK=2", "STARLING_MASTER=a:1", "SLURM_LOCALID=0"}, 2},
+    {{"STARLING_RANK=2", "STARLING_ROSTER=a:1,b:1,b:2,b:3"}, 1},
+    {{"STARLING_RANK=2", "STARLING_ROSTER=a:1,a:2,b:2,b:3"}, 0},
+};
+
 FIXTURES(NULL, forget);
+
+START_LOOP_TEST(a_launch_knows_its_place_on_its_host, sizeof seats / sizeof *seats) {
+    EXPECT_WELL(find(seats[_i].variables, 4, (sl_launch_settings){0}));
+    ck_assert_uint_eq(sl_launch_place(launch), seats[_i].place);
+}
 
 START_LOOP_TEST(launchers_say_rank_size_and_where, sizeof good / sizeof *good) {
     EXPECT_WELL(find(good[_i].variables, 4, (sl_launch_settings){0}));

@@ -1,5 +1,6 @@
 /* test_session_device.c - sessions whose x is on a GPU: the CPU's bits, though each caller's stream
- * is behind; saving, and what is refused. On the emulated device, or with nvcc on fake_runtime. */
+ * is behind; saving, and what is refused. On the emulated device, with nvcc on fake_runtime, or on
+ * a GPU. */
 #include <dlfcn.h>
 
 #include "descent.h"
@@ -34,16 +35,28 @@ static scene *cpu, *gpu;
 /* ---- the caller's side of a GPU ---- */
 
 typedef int create_stream(void **out, unsigned flags);
+typedef int begin_capture(void *stream, int mode);
+typedef int end_capture(void *stream, void **graph);
+
+/* A function of the GPU's driver, which fake_runtime has, too. */
+static void *of_driver(const char *name) {
+    void *plugin = dlopen(getenv("STARLING_PLUGIN"), RTLD_NOW), *found = dlsym(plugin, name);
+    void *driver = found == NULL ? dlopen("libcuda.so.1", RTLD_NOW) : NULL;
+    if (driver != NULL)
+        found = dlsym(driver, name);
+    ck_assert_msg(found != NULL, "no %s: a stream that is no stream would crash", name);
+    return found; /* both stay open */
+}
 
 /* A name of one, on the emulated device. Rank 0 has the default one. */
 static void *open_stream(int64_t rank) {
     enum { NON_BLOCKING = 1 };
-    void *plugin = dlopen(getenv("STARLING_PLUGIN"), RTLD_NOW), *stream = (void *)(rank + 1);
-    int (*choose)(int) = (int (*)(int))dlsym(plugin, "cudaSetDevice");
-    create_stream *create = (create_stream *)dlsym(plugin, "cudaStreamCreateWithFlags");
-    if (create != NULL && (choose(0) != 0 || create(&stream, NON_BLOCKING) != 0))
+    void *stream = (void *)(rank + 1);
+    float *first = vec->allocate(1); /* by which the thread is on the device */
+    if (vec->cuda_index >= 0 &&
+        ((create_stream *)of_driver("cuStreamCreate"))(&stream, NON_BLOCKING) != 0)
         abort();
-    dlclose(plugin);
+    vec->release(first);
     return rank == 0 ? NULL : stream;
 }
 
@@ -255,6 +268,47 @@ START_TEST(a_number_that_is_not_finite_is_named) {
     EXPECT_ERROR(try_start(alone, c.x), SL_EDIVERGED, "x is inf at element 1500");
 }
 
+START_TEST(a_stream_that_is_captured_is_refused) {
+    enum { GLOBAL };
+    sl_session *s;
+    void *graph;
+    options.rank = 0;
+    if (vec->cuda_index < 0)
+        return; /* nothing captures the emulated device's streams */
+    caller c = open_caller(&(scene){.on_gpu = true}, 1);
+    EXPECT_WELL(sl_session_join(&s, alone, D, &options, &error));
+    EXPECT_WELL(sl_session_stream(s, c.stream, &error));
+    EXPECT_WELL(sl_session_start(s, c.x, &error));
+    ck_assert_int_eq(((begin_capture *)of_driver("cuStreamBeginCapture_v2"))(c.stream, GLOBAL), 0);
+    EXPECT_ERROR(sl_session_mix(s, c.x, &error), SL_EINVAL,
+                 "mix: the caller's stream is being captured");
+    ck_assert_int_eq(((end_capture *)of_driver("cuStreamEndCapture"))(c.stream, &graph), 0);
+    EXPECT_WELL(sl_session_mix(s, c.x, &error));
+    sl_session_abort(&s, NULL);
+}
+
+/* Memory that a provider knows by its address is the session's own: x may be elsewhere at end. */
+START_TEST(what_may_be_registered_is_not_borrowed) {
+    static const char *const ways[] = {"transport.gpu_direct=off", "transport.gpu_direct=auto"};
+    float zeros[D] = {0};
+    options.rank = 0;
+    options.overlap = options.borrow = 1;
+    options.override_count = 1;
+    for (int i = 0; i < 2; i++) {
+        sl_session *s;
+        caller c = open_caller(&(scene){.on_gpu = true}, 0);
+        vec->copy_in(c.x, zeros, BYTES);
+        vec->copy_in(c.stepped, zeros, BYTES);
+        vec->fence(NULL);
+        options.overrides = &ways[i];
+        EXPECT_WELL(sl_session_join(&s, alone, D, &options, &error));
+        EXPECT_WELL(sl_session_start(s, c.x, &error));
+        EXPECT_WELL(sl_session_begin(s, c.x, &error));
+        ck_assert_int_eq(sl_session_end(s, c.stepped, &error), i == 0 ? SL_EINVAL : 0);
+        sl_session_abort(&s, NULL);
+    }
+}
+
 START_TEST(a_session_on_the_cpu_has_no_stream) {
     static const char host[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}}";
     sl_session *s;
@@ -264,6 +318,19 @@ START_TEST(a_session_on_the_cpu_has_no_stream) {
     ck_assert_str_eq(error.text, "stream: device is \"cpu\", which has none; x on a GPU needs "
                                  "device \"cuda:N\" in the experiment");
     sl_session_abort(&s, NULL);
+}
+
+/* fake_runtime has two. */
+START_TEST(agents_of_a_host_take_its_gpus_in_turn) {
+    char reason[SL_DEVICE_TEXT_MAX], found[SL_DEVICE_NAME_MAX], expected[SL_DEVICE_NAME_MAX];
+    const size_t count = sl_devices_list(NULL, 0, reason);
+    for (uint32_t place = 0; place < 5; place++) {
+        sl_device_place(found, "cuda", place);
+        snprintf(expected, sizeof expected, "cuda:%u", (unsigned)(place % count));
+        ck_assert_str_eq(found, expected);
+        sl_device_place(found, "cuda:7", place);
+        ck_assert_str_eq(found, "cuda:7");
+    }
 }
 
 /* ---- a device that fails ---- */

@@ -311,3 +311,30 @@ START_TEST(negative_weights_are_computed) {
                       "[0, 2, 0.1], [2, 0, 0.1], [1, 1, -0.1]]}");
     ck_assert(rho > 0 && rho < 1);
 }
+
+typedef struct heard {
+    double last;
+    unsigned times, falls; /* falls: how often another part began */
+} heard;
+
+static void hear(void *context, double share) {
+    heard *h = context;
+    ck_assert(share >= 0 && share <= 1);
+    h->falls += share < h->last;
+    h->last = share;
+    h->times++;
+}
+
+START_TEST(who_watches_hears_how_far_it_is) {
+    heard h = {0};
+    const sl_watch watch = {hear, &h};
+    sl_spectrum_settings settings;
+    sl_spectrum s, alone;
+    sl_topology *t = make("{'nodes': 3000, 'family': 'random-regular', 'degree': 3}");
+    sl_spectrum_defaults(&settings);
+    ck_assert_int_eq(sl_spectrum_compute(&alone, t, &settings, &error), 0);
+    settings.watch = &watch;
+    ck_assert_int_eq(sl_spectrum_compute(&s, t, &settings, &error), 0);
+    ck_assert(h.times >= 3 && h.falls == 1); /* its vectors are the other part */
+    ck_assert_double_eq(s.rho, alone.rho);
+}

@@ -7,7 +7,7 @@
 static sl_topology_report analyse(const char *json) {
     sl_topology *t = parse(json);
     sl_topology_report report;
-    EXPECT_WELL(sl_topology_analyse(t, &report, &error));
+    EXPECT_WELL(sl_topology_analyse(t, &report, NULL, &error));
     return report;
 }
 

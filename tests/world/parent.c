@@ -3,9 +3,11 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "blame.h"
 #include "children.h"
+#include "cli/log.h"
 #include "expected.h"
 #include "seeds.h"
 
@@ -23,14 +25,37 @@ void tell_line(const char *format, ...) {
     (void)format;
 }
 
+static void judge(const char *format, va_list arguments, size_t used, char *text) {
+    vsnprintf(text + used, SL_ERROR_TEXT_MAX - used, format, arguments);
+    run.complained = run.complained || blame_is_right(text);
+}
+
 /* An agent that could not tell the run. */
 void complain(const char *format, ...) {
     char text[SL_ERROR_TEXT_MAX];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    judge(format, arguments, 0, text);
     va_end(arguments);
-    run.complained = run.complained || blame_is_right(text);
+}
+
+void log_say(const log_about *about, const char *format, ...) {
+    char text[SL_ERROR_TEXT_MAX] = "";
+    va_list arguments;
+    va_start(arguments, format);
+    if (about->rank != NOBODY)
+        snprintf(text, sizeof text, "agent %u: ", (unsigned)about->rank);
+    judge(format, arguments, strlen(text), text);
+    va_end(arguments);
+}
+
+void log_notice(int64_t rank, const char *text) {
+    (void)rank;
+    run.complained = run.complained || (is_warning(text) && blame_is_right(text));
+}
+
+void log_entry(const sl_log_entry *entry) {
+    (void)entry;
 }
 
 void live_view_round(live_view *v, uint64_t round) {

@@ -15,6 +15,20 @@ bool budget_extent(sl_budget_extent *out, const trial *t) {
                              t->task.dimension, NULL) == 0;
 }
 
+double message_bytes(const trial *t, double *share) {
+    const sl_shapes shapes = sl_task_shapes(&t->task);
+    const double whole = 32 * (double)shapes.dimension;
+    size_t elements;
+    sl_budget_extent extent;
+    double bits = sl_compressor_bits(&t->plan.config.compressor, shapes.dimension);
+    if (sl_algorithm_shortens(&elements, &t->plan.config, &shapes))
+        bits = 32 * (double)elements;
+    if (budget_extent(&extent, t))
+        bits = sl_compressor_bits(&extent.of_most, shapes.dimension);
+    *share = bits / whole;
+    return ceil(bits / 8);
+}
+
 /* "nodes 0 and 7, 10 Mbit/s: top-k k = 116, 624 bytes in 0.5 ms" */
 static void name_edge(const trial *t, const sl_budget_edge *e, const sl_compressor_config *c,
                       char out[EDGE_BYTES]) {

@@ -13,9 +13,10 @@
 
 static int report_topology(const sl_topology *topology, double hopeless, sl_topology_report *report,
                            sl_error *error) {
-    int result = sl_topology_analyse(topology, report, error);
+    int result = sl_topology_analyse(topology, report, patience_watch(), error);
     if (result != 0)
         return result;
+    patience_hide();
     topology_report_print(report);
     if (report->gap <= hopeless)
         puts("  warning             nodes never agree by averaging with this W; starling topology "
@@ -62,6 +63,7 @@ static int say_experiment(const variants *v, const options *o, sl_error *error) 
         result = page_say_variants(p, v, error);
         page_end(p, "starling check --resolved prints every key that they read.");
     }
+    patience_hide();
     if (result == 0)
         page_print(p, o->wide);
     page_close(&p);
@@ -161,6 +163,7 @@ static int check_session(const options *o, sl_error *error) {
     if (result == 0 && overlap && strcmp(e->algorithm.name, "d-psgd") != 0)
         result = sl_fail(error, SL_EINVAL, "--session overlap: is for d-psgd only, not for '%s'",
                          e->algorithm.name);
+    patience_hide();
     if (result == 0) {
         warn_of_keys(e);
         print_notes(&e->algorithm, overlap);

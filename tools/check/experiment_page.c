@@ -12,6 +12,7 @@
 #include "check/scenario.h"
 #include "check/times_page.h"
 #include "cli/names.h"
+#include "cli/patience.h"
 #include "cli/stable_steps.h"
 
 enum { NAME_BYTES = 128 };
@@ -160,20 +161,6 @@ static void say_what_runs(page *p, const trial *t, const sl_topology_report *r) 
 }
 
 /* ---- what it means ---- */
-
-double message_bytes(const trial *t, double *share) {
-    const sl_shapes shapes = sl_task_shapes(&t->task);
-    const double whole = 32 * (double)shapes.dimension;
-    size_t elements;
-    sl_budget_extent extent;
-    double bits = sl_compressor_bits(&t->plan.config.compressor, shapes.dimension);
-    if (sl_algorithm_shortens(&elements, &t->plan.config, &shapes))
-        bits = 32 * (double)elements;
-    if (budget_extent(&extent, t))
-        bits = sl_compressor_bits(&extent.of_most, shapes.dimension);
-    *share = bits / whole;
-    return ceil(bits / 8);
-}
 
 /* Entries of each, and how long each lasts. */
 static void say_phases(page *p, const sl_plan *plan, size_t dimension) {
@@ -470,7 +457,7 @@ static void say_what_to_watch(page *p, const trial *t, const sl_topology_report 
 
 int page_say_experiment(page *p, const trial *t, sl_error *error) {
     sl_topology_report report;
-    int result = sl_topology_analyse(t->experiment->topology, &report, error);
+    int result = sl_topology_analyse(t->experiment->topology, &report, patience_watch(), error);
     if (result != 0)
         return result;
     say_what_runs(p, t, &report);

@@ -12,8 +12,6 @@ int page_say_experiment(page *p, const trial *t, sl_error *error);
 
 #define GAP_ROUNDING 1e-12 /* of a spectral gap */
 enum { MEANING_BYTES = 512 };
-/* What a node sends of its vector, over the edge that gets most, and how much that is of it. */
-double message_bytes(const trial *t, double *share);
 /* What the others do when an agent is lost, and why. */
 void name_loss(const sl_experiment *e, char *out, size_t bytes);
 /* Who may take part, and what of it is sealed (docs/security.md). */

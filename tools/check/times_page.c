@@ -44,6 +44,33 @@ double round_seconds(const trial *t) {
     return model_of(t, &c, &m) ? time_model_seconds(&m, gradient_seconds(t), 0) : NAN;
 }
 
+/* Of the busiest node, through its own link, or the slowest one of a pair. */
+static double message_seconds(const trial *t) {
+    const sl_network_config *n = &t->experiment->network;
+    double share, slowest = n->bandwidth_mbit, latency_ms = n->latency_ms;
+    const double bits = 8 * message_bytes(t, &share);
+    uint32_t most = 0;
+    for (uint32_t rank = 0; rank < t->nodes; rank++) {
+        const uint32_t count = sl_topology_out(t->experiment->topology, 0, rank).count;
+        most = count > most ? count : most;
+    }
+    const double all_s = n->bandwidth_mbit > 0 ? 1e-6 * bits * most / n->bandwidth_mbit : 0;
+    for (size_t row = 0; row < n->links.rows; row++) {
+        const double *link = n->links.values + row * n->links.columns;
+        slowest = slowest == 0 || link[2] < slowest ? link[2] : slowest;
+        latency_ms = n->links.columns > 3 && link[3] > latency_ms ? link[3] : latency_ms;
+    }
+    const double one_s = slowest > 0 ? 1e-6 * bits / slowest : 0;
+    return fmax(all_s, one_s) + 1e-3 * latency_ms;
+}
+
+double round_estimate(const trial *t) {
+    const double modelled = round_seconds(t);
+    if (!isnan(modelled) || !has_links(&t->experiment->network) || gradient_seconds(t) <= 0)
+        return modelled;
+    return gradient_seconds(t) + message_seconds(t);
+}
+
 static void say_model(page *p, const trial *t, const exchange_case *c) {
     char parts[TIMES_BYTES];
     time_model m;

@@ -10,5 +10,7 @@
 void page_say_times(page *p, const trial *t);
 /* Seconds of a round; NaN: no model tells. */
 double round_seconds(const trial *t);
+/* The same; and where messages go along edges, a gradient, and one message to each neighbour. */
+double round_estimate(const trial *t);
 
 #endif

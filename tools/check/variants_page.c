@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check/budget_page.h"
 #include "check/experiment_page.h"
 #include "check/scenario.h"
 #include "check/times_page.h"
 #include "cli/names.h"
+#include "cli/patience.h"
 #include "compare/comparison.h"
 
 /* Lines that stay, whatever else there is to say; widths of columns. */
@@ -30,7 +32,7 @@ static int open_one(checked *c, const variant *v, sl_learner *learner, sl_error 
     c->trial = (trial){.experiment = v->experiment, .learner = learner};
     int result = trial_prepare(&c->trial, true, error);
     if (result == 0)
-        result = sl_topology_analyse(v->experiment->topology, &c->report, error);
+        result = sl_topology_analyse(v->experiment->topology, &c->report, patience_watch(), error);
     return result == 0 ? 0 : sl_fail_prefix(error, result, "%s", v->where);
 }
 

@@ -19,13 +19,10 @@ static char *general_options(void) {
 }
 
 static const command *const commands[] = {
-    &run_command,     &agent_command,
-    &sim_command,     &compare_command,
-    &status_command,  &reload_command,
-    &show_command,    &checkpoint_command,
-    &devices_command, &average_command,
-    &check_command,   &topology_command,
-    &keys_command,    NULL,
+    &run_command,        &agent_command,    &sim_command,    &compare_command,
+    &status_command,     &reload_command,   &top_command,    &show_command,
+    &checkpoint_command, &devices_command,  &doctor_command, &average_command,
+    &check_command,      &topology_command, &keys_command,   NULL,
 };
 
 const command starling_command = {

@@ -5,26 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "starling/text.h"
-
-enum { LINE_MAX_BYTES = 1 << 16 };
-
-char *shown_text(const char *text) {
-    const size_t bytes = strlen(text), room = 4 * bytes + 4; /* no byte becomes more than four */
-    char *out = malloc(room < LINE_MAX_BYTES ? room : LINE_MAX_BYTES);
-    return out != NULL
-               ? sl_text_show(out, room < LINE_MAX_BYTES ? room : LINE_MAX_BYTES, text, bytes)
-               : NULL;
-}
-
-char *shown_format(const char *format, va_list arguments) {
-    char *text = NULL;
-    if (vasprintf(&text, format, arguments) < 0)
-        return NULL;
-    char *out = shown_text(text);
-    free(text);
-    return out;
-}
+#include "cli/log.h"
+#include "cli/patience.h"
 
 void complain(const char *format, ...) {
     va_list arguments;
@@ -32,9 +14,13 @@ void complain(const char *format, ...) {
     char *text = shown_format(format, arguments);
     va_end(arguments);
     fflush(stdout);
+    patience_hide();
     if (text == NULL) /* out of memory */
         return;
-    fprintf(stderr, "starling: %s\n", text); /* one write: others may have the same terminal */
+    if (log_is_json())
+        log_plain(text, true);
+    else
+        fprintf(stderr, "starling: %s\n", text); /* one write: others may have the same terminal */
     free(text);
 }
 
@@ -43,7 +29,10 @@ void tell_line(const char *format, ...) {
     va_start(arguments, format);
     char *text = shown_format(format, arguments);
     va_end(arguments);
-    if (text != NULL)
+    patience_hide();
+    if (text != NULL && log_is_json())
+        log_plain(text, false);
+    else if (text != NULL)
         puts(text);
     free(text);
 }

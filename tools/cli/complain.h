@@ -2,11 +2,10 @@
 #ifndef COMPLAIN_H
 #define COMPLAIN_H
 
-#include <stdarg.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "starling/text.h"
+#include "cli/shown.h"
 
 enum {
     TOOL_OK = 0,
@@ -17,15 +16,12 @@ enum {
     TOOL_INTERRUPTED = 130 /* SIGINT, SIGTERM or SIGHUP; what was recorded so far is kept */
 };
 
-/* One line to stderr: "starling: ...". Whatever it quotes, a terminal obeys nothing of it. */
+/* One line to stderr: "starling: ...". Whatever it quotes, a terminal obeys nothing of it. With
+ * --log json an object, as tell_line's. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* One line to stdout, likewise: each line that holds a text from a file, a stranger or the
  * environment. */
 void tell_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* A text as it may be printed (sl_text_show), to be freed; NULL: out of memory. */
-char *shown_text(const char *text);
-char *shown_format(const char *format, va_list arguments) __attribute__((format(printf, 1, 0)));
-
 /* What a driver's notice begins with that is for standard error. */
 #define WARNING "warning: "
 enum { WARNING_LENGTH = sizeof WARNING - 1 };

@@ -57,7 +57,9 @@ static void print_usage(const command *c) {
     u.at = u.indent =
         (size_t)printf("usage: starling%s%s ", c->name[0] != '\0' ? " " : "", c->name);
     if (c->operands != NULL) {
-        snprintf(part, sizeof part, "%s%s", c->operands, c->operands_max > 1 ? "..." : "");
+        const bool needed = c->operands_min > 0;
+        snprintf(part, sizeof part, "%s%s%s%s", needed ? "" : "[", c->operands,
+                 c->operands_max > 1 ? "..." : "", needed ? "" : "]");
         put(&u, part);
     }
     if (c->commands != NULL)

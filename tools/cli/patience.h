@@ -1,15 +1,23 @@
-/* patience.h - a line every five seconds while something takes long and says nothing. */
+/* patience.h - what takes longer than a second says so on a terminal: a bar with the time that is
+ * left, where the work tells how far it is, and else how long it has taken. Anywhere else than on a
+ * terminal it is silent. */
 #ifndef PATIENCE_H
 #define PATIENCE_H
 
+#include "starling/types.h"
+
 typedef struct patience patience;
 
-/* "starling: still ranking topologies of 2000 nodes (5 s)" to standard error, until patience_end.
- * The text after "still" is copied. NULL where there is no thread to be had: then it is silent. */
+/* One at a time. The text, such as "ranking topologies", is copied. NULL: there is no terminal, or
+ * no thread to be had; all calls take it. */
 patience *patience_begin(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Changes the text from now on. p may be NULL. */
-void patience_change(patience *p, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Waits until no line is under way. p may be NULL. */
+/* Through which the work tells how far it is, until patience_end; NULL where nobody looks. */
+const sl_watch *patience_watch(void);
+/* The same of what is no work of the library's. */
+void patience_tell(double share);
+/* Before other output: takes the bar away, until more is told. */
+void patience_hide(void);
+/* Waits until nothing is being drawn, and leaves nothing behind. */
 void patience_end(patience *p);
 
 #endif

@@ -1,6 +1,7 @@
 /* starling.c - the command's main. */
 #include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -93,6 +94,8 @@ static int leave(int code) {
 
 int main(int argc, char **argv) {
     restore_signals();
+    /* Of agents' streams, of which a GPU runs eight at a time by default: before CUDA is opened. */
+    setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
         printf("starling %s (protocol %u)\n", sl_version(), SL_PROTOCOL_VERSION);
         return leave(TOOL_OK);

@@ -34,12 +34,11 @@ size_t text_width(const char *text) {
     return width;
 }
 
-/* Bytes of the first so many characters. */
-static size_t bytes_of(const char *text, size_t characters) {
+size_t text_bytes(const char *text, size_t columns) {
     size_t bytes = 0;
     while (text[bytes] != '\0') {
         bool begins = ((unsigned char)text[bytes] & 0xC0) != 0x80;
-        if (begins && characters-- == 0)
+        if (begins && columns-- == 0)
             break;
         bytes++;
     }
@@ -197,6 +196,7 @@ static void choose_columns(const text_table *t, size_t *widths, bool *shown, siz
 
 /* Blanks before the next text; none are printed at the end of a line. */
 typedef struct pen {
+    FILE *out;
     size_t blanks;
     bool begun;
 } pen;
@@ -204,7 +204,7 @@ typedef struct pen {
 static void print_text(pen *p, const char *text, size_t bytes) {
     if (bytes == 0)
         return;
-    printf("%*s%.*s", (int)p->blanks, "", (int)bytes, text);
+    fprintf(p->out, "%*s%.*s", (int)p->blanks, "", (int)bytes, text);
     p->blanks = 0;
 }
 
@@ -214,23 +214,25 @@ static void print_cell(pen *p, const char *text, size_t width, text_align align)
     p->blanks += (p->begun ? (size_t)GAP : 0) + (align == ALIGN_RIGHT ? padding : 0);
     p->begun = true;
     bool cut = align == ALIGN_FILL && length > width;
-    print_text(p, text, cut ? bytes_of(text, width - 3) : strlen(text));
+    print_text(p, text, cut ? text_bytes(text, width - 3) : strlen(text));
     if (cut)
         print_text(p, "...", 3);
     p->blanks += align == ALIGN_RIGHT ? 0 : padding;
 }
 
-static void print_head(const text_table *t, const size_t *widths, const bool *shown, bool above) {
-    pen p = {0};
+static void print_head(const text_table *t, FILE *out, const size_t *widths, const bool *shown,
+                       bool above) {
+    pen p = {.out = out};
     for (size_t i = 0; i < t->column_count; i++)
         if (shown[i])
             print_cell(&p, above ? t->columns[i].above : t->columns[i].head, widths[i],
                        t->columns[i].align);
-    putchar('\n');
+    fputc('\n', out);
 }
 
-static void print_row(const text_table *t, const row *r, const size_t *widths, const bool *shown) {
-    pen p = {0};
+static void print_row(const text_table *t, FILE *out, const row *r, const size_t *widths,
+                      const bool *shown) {
+    pen p = {.out = out};
     for (size_t i = 0; i < r->count; i++) {
         bool rest = r->rest && i + 1 == r->count;
         if (rest)
@@ -238,7 +240,7 @@ static void print_row(const text_table *t, const row *r, const size_t *widths, c
         else if (shown[i])
             print_cell(&p, r->cells[i], widths[i], t->columns[i].align);
     }
-    putchar('\n');
+    fputc('\n', out);
 }
 
 static void print_left_out(const text_table *t, const bool *shown, size_t width) {
@@ -254,22 +256,33 @@ static void print_left_out(const text_table *t, const bool *shown, size_t width)
         print_wrapped("left out (--wide shows all): ", names, width);
 }
 
+static void print(const text_table *t, FILE *out, size_t width, bool *shown) {
+    size_t widths[COLUMNS_MAX];
+    bool has_above = false;
+    choose_columns(t, widths, shown, width);
+    for (size_t i = 0; i < t->column_count; i++)
+        has_above = has_above || (shown[i] && t->columns[i].above[0] != '\0');
+    if (has_above)
+        print_head(t, out, widths, shown, true);
+    print_head(t, out, widths, shown, false);
+    for (size_t i = 0; i < t->row_count; i++)
+        print_row(t, out, &t->rows[i], widths, shown);
+}
+
 void text_table_print(const text_table *t, size_t width) {
+    bool shown[COLUMNS_MAX];
     if (t == NULL)
         return;
     if (t->failed) {
         complain("out of memory for a table");
         return;
     }
-    size_t widths[COLUMNS_MAX];
-    bool shown[COLUMNS_MAX], has_above = false;
-    choose_columns(t, widths, shown, width);
-    for (size_t i = 0; i < t->column_count; i++)
-        has_above = has_above || (shown[i] && t->columns[i].above[0] != '\0');
-    if (has_above)
-        print_head(t, widths, shown, true);
-    print_head(t, widths, shown, false);
-    for (size_t i = 0; i < t->row_count; i++)
-        print_row(t, &t->rows[i], widths, shown);
+    print(t, stdout, width, shown);
     print_left_out(t, shown, width);
+}
+
+void text_table_draw(const text_table *t, FILE *out, size_t width) {
+    bool shown[COLUMNS_MAX];
+    if (t != NULL && !t->failed)
+        print(t, out, width, shown);
 }

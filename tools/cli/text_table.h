@@ -12,6 +12,8 @@
 size_t output_width(bool wide);
 /* Columns that UTF-8 text takes. */
 size_t text_width(const char *text);
+/* Bytes of its first so many columns. */
+size_t text_bytes(const char *text, size_t columns);
 
 /* `head`, then `text` broken between words, its lines indented below its first. */
 void print_wrapped(const char *head, const char *text, size_t width);
@@ -37,6 +39,8 @@ void text_table_put_rest(text_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Prints it, and a line that names what was left out. */
 void text_table_print(const text_table *t, size_t width);
+/* The same without that line, as a part of something else; nothing where memory was out. */
+void text_table_draw(const text_table *t, FILE *out, size_t width);
 
 typedef enum table_markup { MARKUP_MARKDOWN, MARKUP_LATEX } table_markup;
 /* Its columns of at most this rank, for another program to set; LaTeX with the rules of its package

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/file_kind.h"
+#include "cli/log.h"
 #include "cli/text_table.h"
 
 double now_seconds(void) {
@@ -113,8 +114,7 @@ int trial_check_memory(const trial *t, const char *where, bool agents, sl_error 
     return 0;
 }
 
-int trial_find_path(const trial *t, const options *o, sl_error *error) {
-    char note[SL_PATH_NOTE_MAX];
+int trial_name_path(const trial *t, char note[SL_PATH_NOTE_MAX], sl_error *error) {
     bool direct;
     if (t->experiment->faults.count > 0)
         return sl_fail(error, SL_EINVAL,
@@ -123,7 +123,12 @@ int trial_find_path(const trial *t, const options *o, sl_error *error) {
     /* libfabric need not load any other provider; one of them catches signals. */
     const char *provider = t->experiment->transport.provider;
     setenv("FI_PROVIDER", strcmp(provider, "libfabric-tcp") == 0 ? "tcp" : provider, 0);
-    int result = sl_agent_find_path(t->experiment, &direct, note, error);
+    return sl_agent_find_path(t->experiment, &direct, note, error);
+}
+
+int trial_find_path(const trial *t, const options *o, sl_error *error) {
+    char note[SL_PATH_NOTE_MAX];
+    const int result = trial_name_path(t, note, error);
     if (result == 0 && note[0] != '\0' && o->report_fd < 0)
         complain("%s", note);
     return result;
@@ -147,11 +152,18 @@ void warn_of_keys(const sl_experiment *e) {
     }
 }
 
+void tell_wrapped(const char *text, bool wide) {
+    if (log_is_json())
+        tell_line("%s", text);
+    else
+        print_wrapped("", text, output_width(wide));
+}
+
 void say_weights(const sl_experiment *e) {
     char text[SL_PLAN_TEXT_MAX];
     sl_experiment_say_weights(e, text, sizeof text);
     if (text[0] != '\0')
-        print_wrapped("", text, output_width(false));
+        tell_wrapped(text, false);
 }
 
 int trial_prepare(trial *t, bool quiet, sl_error *error) {

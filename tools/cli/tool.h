@@ -94,6 +94,8 @@ void trial_close(trial *t);
 /* sl_agent_find_path, its note to standard error. Before libfabric's first use. Refuses what only
  * the simulator does. */
 int trial_find_path(const trial *t, const options *o, sl_error *error);
+/* The same; its note is the caller's to tell. */
+int trial_name_path(const trial *t, char note[SL_PATH_NOTE_MAX], sl_error *error);
 /* The files of its key, if it names one, are as they have to be. */
 int trial_check_key(const sl_experiment *experiment, sl_error *error);
 /* What a run needs, and has. */
@@ -105,6 +107,8 @@ int trial_check_memory(const trial *t, const char *where, bool agents, sl_error 
 int trial_check_agents(const trial *t, const options *o, const char *where, sl_error *error);
 /* A warning of each key that was given and has no effect, to standard error. */
 void warn_of_keys(const sl_experiment *experiment);
+/* A line as tell_line's, broken between words where people read it. */
+void tell_wrapped(const char *text, bool wide);
 /* Why its weights are lazy, to standard output, where nobody has named them. */
 void say_weights(const sl_experiment *experiment);
 /* warn_of_keys, and sl_experiment_warnings, to standard error. */
@@ -125,6 +129,6 @@ double now_seconds(void);
 
 extern const command run_command, agent_command, sim_command, check_command, compare_command,
     devices_command, status_command, reload_command, checkpoint_command, average_command,
-    keys_command, topology_command, show_command;
+    keys_command, topology_command, show_command, top_command, doctor_command;
 
 #endif

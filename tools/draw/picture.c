@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/patience.h"
 #include "draw/picture.h"
 #include "starling/rng.h"
 
@@ -22,7 +23,10 @@ void picture_free(picture *f) {
 
 static int gather_spectrum(picture *f, sl_error *error) {
     uint32_t n = sl_topology_nodes(f->topology);
-    int result = sl_spectrum_compute(&f->spectrum, f->topology, NULL, error);
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    settings.watch = patience_watch();
+    int result = sl_spectrum_compute(&f->spectrum, f->topology, &settings, error);
     if (result != 0 || n > (f->spectrum.symmetric ? SYMMETRIC_NODES_MAX : GENERAL_NODES_MAX))
         return result;
     f->real = calloc(n, sizeof *f->real);

@@ -80,7 +80,8 @@ static void put_synopsis(const command *c) {
     put_text(c->name);
     fputs("\\fR", stdout);
     if (c->operands != NULL)
-        printf(" \\fI%s\\fR%s", c->operands, c->operands_max > 1 ? "..." : "");
+        printf(c->operands_min > 0 ? " \\fI%s\\fR%s" : " [\\fI%s\\fR%s]", c->operands,
+               c->operands_max > 1 ? "..." : "");
     if (c->commands != NULL)
         fputs(" \\fICOMMAND\\fR ...", stdout);
     for (const command_option *const *o = c->options; o != NULL && *o != NULL; o++) {

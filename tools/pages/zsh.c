@@ -51,7 +51,11 @@ static void put_leaf(const command *c) {
             put_option(*o);
     fputs("            '(-h --help)'{-h,--help}'[how it is used]'", stdout);
     if (c->operands != NULL) {
-        printf(" \\\n            '%s:%s:", c->operands_max > 1 ? "*" : "1", c->operands);
+        printf(" \\\n            '%s:%s:",
+               c->operands_max > 1   ? "*"
+               : c->operands_min > 0 ? "1"
+                                     : "1:",
+               c->operands);
         put_offer(c->offer, c->words);
         putchar('\'');
     }

@@ -1,6 +1,7 @@
 /* agent_options.c - the options of `starling agent`. */
 #include "run/agent_options.h"
 
+#include "cli/log.h"
 #include "run/resume.h"
 
 static int take_rank(void *request, const command_option *row, const char *text) {
@@ -19,7 +20,7 @@ static int take_report_fd(void *request, const command_option *row, const char *
     return code;
 }
 
-static const command_option
+const command_option
     option_rank = {"rank", .argument = "I",
                    .help = "which node this is, from 0; otherwise as the launcher says",
                    .take = take_rank},
@@ -47,7 +48,9 @@ static const command_option
                            "list of hosts; the others at the next ports",
                    .take = take_whole,
                    .offset = offsetof(options, port),
-                   .max = UINT16_MAX},
+                   .max = UINT16_MAX};
+
+static const command_option
     option_run_id = {"run-id",
                      .argument = "N",
                      .help = "tells this run from others; equal on all peers; otherwise rank 0 "
@@ -77,5 +80,5 @@ static const command_option
 const command_option *const agent_options[] = {
     &option_rank,      &option_roster, &option_master,       &option_listen, &option_port,
     &option_run_id,    &option_join,   &option_set,          &option_wide,   &option_own_out,
-    &option_report_fd, &option_resume, &option_resume_round, NULL,
+    &option_report_fd, &option_resume, &option_resume_round, &option_log,    NULL,
 };

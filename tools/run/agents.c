@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/log.h"
 #include "run/fleet.h"
 
 enum { MATTER_MAX = 96, WARNINGS_KEPT = 16 };
@@ -76,7 +77,7 @@ static void on_failed(void *context, uint32_t rank, const sl_error *error) {
     if (r->quiet)
         return;
     live_view_clear(r->collector->view);
-    complain("agent %u: %s", rank, error->text);
+    log_say(&(log_about){LOG_ERROR, LOG_FAILED, rank, NOBODY, 0}, "%s", error->text);
 }
 
 static int on_lost(void *context, uint32_t rank, const sl_error *error) {
@@ -85,12 +86,14 @@ static int on_lost(void *context, uint32_t rank, const sl_error *error) {
     snprintf(loss.why, sizeof loss.why, "%s", error->text);
     live_view_clear(r->collector->view);
     if (!r->quiet && loss.left)
-        complain("agent %u has left, the others go on", rank);
+        log_say(&(log_about){LOG_NOTICE, LOG_LEFT, NOBODY, rank, loss.round},
+                "agent %u has left, the others go on", rank);
     else if (!r->quiet && r->rounds[rank] == UINT64_MAX)
-        complain("warning: agent %u was started again, and has not joined the others: %s", rank,
-                 error->text);
+        log_say(&(log_about){LOG_WARNING, LOG_RESTART, NOBODY, rank, 0},
+                "agent %u was started again, and has not joined the others: %s", rank, error->text);
     else if (!r->quiet)
-        complain("warning: agent %u is lost, the others go on: %s", rank, error->text);
+        log_say(&(log_about){LOG_WARNING, SL_LOG_LOST, NOBODY, rank, loss.round},
+                "agent %u is lost, the others go on: %s", rank, error->text);
     r->rounds[rank] = UINT64_MAX; /* it holds the view up no more */
     return collector_lose(r->collector, &loss, &r->error);
 }
@@ -101,7 +104,8 @@ static void on_returned(void *context, uint32_t rank, uint64_t round) {
     collector_return(r->collector, rank, round);
     live_view_clear(r->collector->view);
     if (!r->quiet)
-        complain("agent %u has returned in round %llu", rank, (unsigned long long)round);
+        log_say(&(log_about){LOG_NOTICE, LOG_RETURN, NOBODY, rank, round},
+                "agent %u has returned in round %llu", rank, (unsigned long long)round);
 }
 
 static void on_restarted(void *context, uint32_t rank, const sl_error *why_not) {
@@ -110,17 +114,19 @@ static void on_restarted(void *context, uint32_t rank, const sl_error *why_not) 
         collector_restart(r->collector, rank);
     live_view_clear(r->collector->view);
     if (!r->quiet && why_not != NULL)
-        complain("warning: agent %u is not started again: %s", rank, why_not->text);
+        log_say(&(log_about){LOG_WARNING, LOG_RESTART, NOBODY, rank, 0},
+                "agent %u is not started again: %s", rank, why_not->text);
     else if (!r->quiet)
-        complain("agent %u is started again, to join the others", rank);
+        log_say(&(log_about){LOG_NOTICE, LOG_RESTART, NOBODY, rank, 0},
+                "agent %u is started again, to join the others", rank);
 }
 
 static void tell_unshown(live_run *r) {
     if (r->unshown == 0)
         return;
     live_view_clear(r->collector->view);
-    printf("and %u more of what agents say\n", r->unshown);
-    fflush(stdout);
+    log_say(&(log_about){LOG_INFO, LOG_SAYS, NOBODY, NOBODY, 0}, "and %u more of what agents say",
+            r->unshown);
     r->unshown = 0;
 }
 
@@ -135,7 +141,7 @@ static void take_matter(char out[MATTER_MAX], const char *text) {
 static void warn(live_run *r, uint32_t rank, const char *text) {
     const double now = now_seconds();
     char matter[MATTER_MAX];
-    take_matter(matter, text);
+    take_matter(matter, text + WARNING_LENGTH);
     for (unsigned i = 0; i < WARNINGS_KEPT; i++)
         if (strcmp(r->warnings[i].matter, matter) == 0 && now - r->warnings[i].at < again_s)
             return;
@@ -143,7 +149,7 @@ static void warn(live_run *r, uint32_t rank, const char *text) {
     place->at = now;
     memcpy(place->matter, matter, sizeof matter);
     live_view_clear(r->collector->view);
-    complain(WARNING "agent %u: %s", rank, text);
+    log_notice(rank, text);
 }
 
 /* Agents that wait for each other all say so. Shows one a second, and the number of the others. */
@@ -152,7 +158,7 @@ static void on_notice(void *context, uint32_t rank, const char *text) {
     if (r->quiet)
         return;
     if (is_warning(text)) {
-        warn(r, rank, text + WARNING_LENGTH);
+        warn(r, rank, text);
         return;
     }
     if (now_seconds() - r->noticed < 1) {
@@ -162,8 +168,7 @@ static void on_notice(void *context, uint32_t rank, const char *text) {
     tell_unshown(r);
     r->noticed = now_seconds();
     live_view_clear(r->collector->view);
-    tell_line("agent %u: %s", rank, text);
-    fflush(stdout);
+    log_notice(rank, text);
 }
 
 static void on_tick(void *context) {

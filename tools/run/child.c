@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "cli/complain.h"
+#include "cli/log.h"
 #include "cli/signals.h"
 
 /* The signals that ask a run to stop. They are blocked during fork: the child would run the
@@ -66,6 +67,8 @@ int child_start(child *out, uint32_t rank, bool joins, const char *path,
     char *const argv[] = {(char *)"starling",
                           (char *)"agent",
                           config,
+                          (char *)"--log",
+                          (char *)(log_is_json() ? "json" : "text"),
                           (char *)"--rank",
                           rank_text,
                           (char *)"--report-fd",

@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "cli/log.h"
 #include "run/agent_options.h"
 #include "run/beginning.h"
 #include "run/child.h"
@@ -21,12 +21,15 @@
 #include "run/reporter.h"
 #include "run/resume.h"
 #include "run/run_info.h"
+#include "run/service.h"
+#include "run/trace_file.h"
 
 typedef struct peer {
     const options *o;
-    options own;  /* o, with what the folder says of how it begins */
-    bool insists; /* the command says how it begins */
-    bool again;   /* its folder has what its process before recorded, of no use to go on from */
+    service *supervisor; /* by hand */
+    options own;         /* o, with what the folder says of how it begins */
+    bool insists;        /* the command says how it begins */
+    bool again; /* its folder has what its process before recorded, of no use to go on from */
     trial trial;
     uint32_t rank;
     orders told;                 /* by `starling run`; by hand the run id only */
@@ -85,11 +88,7 @@ static void on_notice(void *context, const char *text) {
     peer *p = context;
     pthread_mutex_lock(&p->viewing);
     live_view_clear(&p->view);
-    if (is_warning(text))
-        complain("%s%s", p->view.name, text);
-    else
-        tell_line("%s%s", p->view.name, text);
-    fflush(stdout);
+    log_notice(p->launch != NULL || p->o->has_rank ? (int64_t)p->rank : NOBODY, text);
     pthread_mutex_unlock(&p->viewing);
 }
 
@@ -122,6 +121,7 @@ static void on_log(void *context, const sl_log_entry *entry) {
     if (begins_again(p) && p->folder == NULL && open_files(p, &p->error) != 0)
         sl_agent_stop(p->agent);
     sl_event_log_write(p->log, entry);
+    log_entry(entry);
 }
 
 static void on_act(void *context, const sl_act *act) {
@@ -142,6 +142,11 @@ static void on_round(void *context, uint32_t rank, uint64_t round) {
     live_view_round(&p->view, round - 1);
     live_view_tick(&p->view);
     pthread_mutex_unlock(&p->viewing);
+}
+
+static void on_alive(void *context) {
+    peer *p = context;
+    service_alive(p->supervisor, p->agent, p->trial.task.rounds);
 }
 
 static int on_record(void *context, const sl_record *record, const float *x) {
@@ -255,6 +260,7 @@ static int open_agent(peer *p, sl_error *error) {
         .experiment = p->trial.experiment,
         .task = p->trial.task,
         .rank = p->rank,
+        .place = reports(p) ? p->rank : sl_launch_place(p->launch),
         .host = "127.0.0.1",
         .port = p->told.port,
         .run_id = p->told.run_id,
@@ -286,6 +292,7 @@ static void choose_path(peer *p) {
     char suffix[32];
     snprintf(suffix, sizeof suffix, "-rank%u", p->rank);
     choose_folder(p->o, p->trial.experiment, suffix, p->path);
+    log_of(p->path, p->rank);
 }
 
 /* The same command begins, and goes on: where the folder holds a run of this rank that has not come
@@ -334,7 +341,7 @@ static int open_folder(peer *p, sl_error *error) {
     tell_line("%llu rounds; listening on port %u; run folder %s",
               (unsigned long long)p->trial.task.rounds, sl_agent_port(p->agent), p->path);
     if (p->trial.nodes == 1 && p->trial.experiment->membership.joiners == 0)
-        printf("warning: this run has one node, which trains alone and exchanges nothing\n");
+        tell_line("warning: this run has one node, which trains alone and exchanges nothing");
     fflush(stdout);
     return 0;
 }
@@ -383,27 +390,6 @@ static int cut_off(peer *p, sl_error *error) {
     return error->code = SL_EPEER;
 }
 
-/* Agents of several machines have one clock in it, as far as these agree on the time. The run goes
- * on without it. */
-static void open_trace(peer *p) {
-    char file[SL_PATH_MAX + 32];
-    struct timespec now;
-    sl_error error;
-    if (!p->trial.experiment->record.trace)
-        return;
-    clock_gettime(CLOCK_REALTIME, &now);
-    snprintf(file, sizeof file, "%.*s/trace-%u.json", SL_PATH_MAX, p->path, p->rank);
-    const double epoch_s = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec - now_seconds();
-    if (sl_trace_open(&p->trace, file, epoch_s, &error) != 0)
-        complain("warning: %s; this agent writes no trace", error.text);
-}
-
-static void close_trace(peer *p) {
-    sl_error error;
-    if (sl_trace_close(&p->trace, &error) != 0)
-        complain("warning: %s", error.text);
-}
-
 static int train(peer *p, sl_error *error) {
     double began = now_seconds();
     int result = reloads_open(&p->reloads, p->agent, p->launch, error);
@@ -412,11 +398,14 @@ static int train(peer *p, sl_error *error) {
     open_monitor(p);
     result = sl_event_log_open(&p->log, p->path, p->rank, p->observer.notice, p->observer.context,
                                error);
-    open_trace(p);
+    if (p->trial.experiment->record.trace)
+        trace_file_open(&p->trace, p->path, p->rank);
     p->reporter.log = p->log;
     p->reporter.trace = p->trace;
     if (result == 0)
         result = sl_agent_run(p->agent, p->roster, error);
+    if (result != SL_ETRAINS) /* its loop, which says that it lives, is over */
+        service_close(p->supervisor);
     if (result != 0 && p->error.code != 0)
         *error = p->error;
     if (result == SL_ELEFT && sl_agent_lacked_quorum(p->agent))
@@ -452,7 +441,7 @@ static void close_peer(peer *p, const char *why) {
     reloads_close(&p->reloads);
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);
-    close_trace(p);
+    trace_file_close(&p->trace);
     sl_credentials_close(&p->credentials);
     if (p->outcome == NULL)
         p->outcome = stop_requested ? "stopped" : "failed";
@@ -488,6 +477,8 @@ static int prepare(peer *p, sl_error *error) {
         result = open_agent(p, error);
     if (result == 0)
         result = listen_for_lookers(p, error);
+    if (result == 0) /* it may look for names, then for agents */
+        service_ready(p->supervisor, 2 * p->trial.experiment->transport.connect_timeout_s);
     if (result == 0 && !reports(p))
         result = find_others(p, error);
     if (result == 0 && !reports(p))
@@ -509,8 +500,9 @@ static int exit_code(int result, bool started) {
 }
 
 /* *others_train: it has recorded nothing, and may join them. */
-static int be_peer(const options *o, bool insists, bool *others_train) {
+static int be_peer(const options *o, bool insists, service *supervisor, bool *others_train) {
     peer p = {.own = *o,
+              .supervisor = supervisor,
               .insists = insists,
               .rank = o->rank,
               .viewing = PTHREAD_MUTEX_INITIALIZER,
@@ -521,6 +513,7 @@ static int be_peer(const options *o, bool insists, bool *others_train) {
                                .parameters = on_parameters,
                                .round = on_round,
                                .notice = on_notice,
+                               .alive = on_alive,
                                .resumed = on_resumed,
                                .log = on_log,
                                .act = on_act,
@@ -570,12 +563,16 @@ static int run(void *request, char *const *operands, size_t count) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }
-    const int code = be_peer(o, o->resume != NULL || o->join, &others_train);
-    if (!others_train)
-        return code;
-    options joining = *o;
-    joining.join = true;
-    return be_peer(&joining, true, &others_train);
+    service supervisor;
+    service_open(&supervisor, o->report_fd < 0);
+    int code = be_peer(o, o->resume != NULL || o->join, &supervisor, &others_train);
+    if (others_train) {
+        options joining = *o;
+        joining.join = true;
+        code = be_peer(&joining, true, &supervisor, &others_train);
+    }
+    service_close(&supervisor);
+    return code;
 }
 
 const command agent_command = {
@@ -591,6 +588,7 @@ const command agent_command = {
             "rounds are done, but members of the first roster were lost that did not come back "
             "and had not left on request.",
     .options = agent_options,
+    .sections = {{"events of --log json", log_events_help}},
     REQUEST_OPTIONS,
     .run = run,
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/outcome.h"
+#include "cli/patience.h"
 #include "cli/tool.h"
 
 enum { LACKING_NAMED = 8 };
@@ -35,10 +36,11 @@ static bool is_wanted(const owners *o, uint32_t rank) {
 typedef struct cut {
     const sl_checkpoint_file *files; /* (count) by rank */
     size_t count;
+    size_t before, all; /* files of the rounds before it, and of all */
 } cut;
 
 /* Of nodes at their own times a cut is of several. */
-static void tell_rounds(const char *folder, cut c) {
+static void tell_rounds(FILE *out, const char *folder, cut c) {
     uint64_t first = UINT64_MAX, last = 0, round;
     for (size_t i = 0; i < c.count; i++)
         if (sl_checkpoint_begins(&round, folder, c.files[i], NULL) == 0) {
@@ -46,41 +48,59 @@ static void tell_rounds(const char *folder, cut c) {
             last = round > last ? round : last;
         }
     if (first > last || last == c.files->round)
-        printf("round %" PRIu64 ": ", c.files->round);
+        fprintf(out, "round %" PRIu64 ": ", c.files->round);
     else
-        printf("checkpoint %" PRIu64 ", in rounds %" PRIu64 " to %" PRIu64 ": ", c.files->round,
-               first, last);
+        fprintf(out, "checkpoint %" PRIu64 ", in rounds %" PRIu64 " to %" PRIu64 ": ",
+                c.files->round, first, last);
 }
 
 /* One line for the round, and one for each file that cannot be used. Returns whether all nodes of
  * its view have a good file. */
-static bool tell_cut(const char *folder, cut c, const owners *o) {
+static bool tell_cut(FILE *out, const char *folder, cut c, const owners *o) {
     uint32_t good = 0, named = 0, next = 0, wanted = 0, members = 0;
     sl_checkpoint_view view = {0};
     sl_error error;
     sl_checkpoint_view_at(&view, folder, c.files->round, NULL); /* a file that is bad is told */
-    tell_rounds(folder, c);
+    tell_rounds(out, folder, c);
     for (uint32_t rank = 0; rank < o->nodes; rank++) {
         const bool there = next < c.count && c.files[next].rank == rank;
         const bool is_good =
             there && sl_checkpoint_check(folder, c.files[next], NULL, NULL, &error) == 0;
         next += there;
+        if (there)
+            patience_tell((double)(c.before + next) / (double)c.all);
         const bool needs = is_wanted(o, rank) && sl_checkpoint_view_has(&view, rank);
         good += is_good;
         wanted += is_wanted(o, rank);
         members += sl_checkpoint_view_has(&view, rank);
         if (!is_good && needs && named++ < LACKING_NAMED)
-            printf("%s rank %u: %s", named == 1 ? "not whole:" : ";", rank,
-                   there ? error.text : "missing");
+            fprintf(out, "%s rank %u: %s", named == 1 ? "not whole:" : ";", rank,
+                    there ? error.text : "missing");
     }
     if (named > LACKING_NAMED)
-        printf("; %u more", named - LACKING_NAMED);
+        fprintf(out, "; %u more", named - LACKING_NAMED);
     if (named == 0 && wanted < o->nodes)
-        printf("good for %u of %u nodes; the others have folders of their own\n", good, o->nodes);
+        fprintf(out, "good for %u of %u nodes; the others have folders of their own\n", good,
+                o->nodes);
     else
-        printf("%s%s\n", named == 0 ? "whole, sums right" : "",
-               named == 0 && members < o->nodes ? "; of the nodes that trained then" : "");
+        fprintf(out, "%s%s\n", named == 0 ? "whole, sums right" : "",
+                named == 0 && members < o->nodes ? "; of the nodes that trained then" : "");
     return named == 0;
+}
+
+/* Once all of it is known: until then there may be a bar. */
+static bool print_cut(const char *folder, cut c, const owners *o) {
+    char *text = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+    const bool whole = out != NULL && tell_cut(out, folder, c, o);
+    if (out != NULL && fclose(out) == 0) {
+        patience_hide();
+        fputs(text, stdout);
+        fflush(stdout);
+    }
+    free(text);
+    return whole;
 }
 
 /* Of the first file that can be read. */
@@ -105,12 +125,14 @@ static int tell_all(const char *run, const char *folder, const sl_checkpoint_fil
                  count == 0 ? "; checkpoint.every makes them" : "");
         return TOOL_USAGE;
     }
+    patience *p = patience_begin("checking the checkpoints of %s", run);
     for (size_t i = 0; i < count;) {
-        cut c = {files + i, 0};
+        cut c = {.files = files + i, .before = i, .all = count};
         for (; i < count && files[i].round == c.files->round; i++)
             c.count++;
-        any = tell_cut(folder, c, &o) || any;
+        any = print_cut(folder, c, &o) || any;
     }
+    patience_end(p);
     return any ? TOOL_OK : TOOL_FAILED;
 }
 

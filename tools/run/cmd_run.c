@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "cli/log.h"
 #include "cli/stable_steps.h"
 #include "cli/text_table.h"
 #include "run/agents.h"
@@ -57,18 +58,18 @@ static void print_begin(const driver *d, const options *o, const trial *t, const
     char text[SL_NAME_MAX + 256];
     snprintf(text, sizeof text, "%s on %u %s, %s", t->experiment->name,
              sl_topology_nodes(t->experiment->topology), d->peers, sl_learner_describe(t->learner));
-    print_wrapped("", text, output_width(o->wide));
+    tell_wrapped(text, o->wide);
     say_weights(t->experiment);
     tell_line("%llu rounds%s; run folder %s", (unsigned long long)t->task.rounds, d->manner, path);
     if (c->checkpoints->resume && c->from_last != c->checkpoints->round) /* at own times */
-        printf("goes on from checkpoint %llu, of rounds %llu to %llu\n",
-               (unsigned long long)c->checkpoints->round, (unsigned long long)c->from_first,
-               (unsigned long long)c->from_last);
+        tell_line("goes on from checkpoint %llu, of rounds %llu to %llu",
+                  (unsigned long long)c->checkpoints->round, (unsigned long long)c->from_first,
+                  (unsigned long long)c->from_last);
     else if (c->checkpoints->resume)
-        printf("goes on from the checkpoint of round %llu\n", (unsigned long long)c->from_last);
+        tell_line("goes on from the checkpoint of round %llu", (unsigned long long)c->from_last);
     uint32_t evaluated = sl_record_evaluated(&t->experiment->record, t->nodes);
     if (evaluated < t->nodes)
-        printf("evaluates the models of %u of %u nodes (record.evaluate)\n", evaluated, t->nodes);
+        tell_line("evaluates the models of %u of %u nodes (record.evaluate)", evaluated, t->nodes);
     fflush(stdout);
 }
 
@@ -146,6 +147,7 @@ static int run_experiment(const driver *d, options *o) {
         result = d->check(&t, o, &error);
     if (result == 0) {
         choose_folder(o, t.experiment, "", path);
+        log_of(path, NOBODY);
         result = resume_prepare(&r, &t, o, path, 0, &error);
     }
     if (result == 0 && o->history != NULL)
@@ -176,8 +178,8 @@ static int sim(void *request, char *const *operands, size_t count) {
 static const command_option option_open = {
     "open", .help = "open its page in the browser (monitor.listen)", .take = take_switch,
     .offset = offsetof(options, open_page)};
-static const command_option *const option_rows[] = {&option_set,    &option_wide, &option_out,
-                                                    &option_resume, &option_open, NULL};
+static const command_option *const option_rows[] = {
+    &option_set, &option_wide, &option_out, &option_resume, &option_open, &option_log, NULL};
 static const command_option *const sim_rows[] = {
     &option_set,    &option_wide,      &option_out,     &option_resume,
     &option_replay, &option_end_after, &option_history, NULL};

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/log.h"
 #include "cli/text_table.h"
 #include "cli/tool.h"
 
@@ -17,7 +18,8 @@ enum { BAR_CELLS = 32, BAR_CELLS_MIN = 8, LINE_BYTES = 320 };
 void live_view_open(live_view *v, uint64_t rounds, bool wide) {
     const char *kind = getenv("TERM");
     *v = (live_view){.rounds = rounds, .wide = wide};
-    v->terminal = isatty(STDOUT_FILENO) && kind != NULL && strcmp(kind, "dumb") != 0;
+    v->terminal =
+        !log_is_json() && isatty(STDOUT_FILENO) && kind != NULL && strcmp(kind, "dumb") != 0;
 }
 
 void live_view_share(live_view *v, uint32_t rank) {
@@ -119,12 +121,15 @@ void live_view_round(live_view *v, uint64_t round) {
 
 static void print_line(const live_view *v) {
     line l = open_line(v);
-    append(&l, "%sround %llu/%llu", v->name, (unsigned long long)v->last.round,
+    append(&l, "%sround %llu/%llu", log_is_json() ? "" : v->name, (unsigned long long)v->last.round,
            (unsigned long long)v->rounds);
     append_quality(&l, &v->last);
     append_speed(&l, v);
     append_traffic(&l, &v->last);
-    puts(l.text);
+    if (log_is_json())
+        log_say(&(log_about){LOG_INFO, LOG_ROUND, MYSELF, NOBODY, v->last.round}, "%s", l.text);
+    else
+        puts(l.text);
     fflush(stdout);
 }
 

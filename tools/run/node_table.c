@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/complain.h"
+#include "cli/log.h"
 #include "cli/text_table.h"
 
 /* Rows of larger runs: the first ones only, and the range. */
@@ -223,7 +224,11 @@ void node_table_print(const sl_summary *s, bool wide) {
 }
 
 int node_table_end(const sl_summary *s, bool wide) {
-    node_table_print(s, wide);
+    if (log_is_json())
+        log_say(&(log_about){LOG_INFO, LOG_FINISHED, MYSELF, NOBODY, s->rounds},
+                "%llu rounds in %.1f s", (unsigned long long)s->rounds, s->seconds);
+    else
+        node_table_print(s, wide);
     if (s->missing == NULL)
         return TOOL_OK;
     complain(WARNING "%s%s; exit code %d", s->missing,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "cli/log.h"
+
 static const double round_report_s = 0.1;
 enum { failure_report_ms = 1000 };
 
@@ -65,6 +67,7 @@ static void on_notice(void *context, const char *text) {
 static void on_log(void *context, const sl_log_entry *entry) {
     const reporter *r = context;
     sl_event_log_write(r->log, entry);
+    log_entry(entry);
 }
 
 static void on_act(void *context, const sl_act *act) {

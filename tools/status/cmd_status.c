@@ -8,12 +8,13 @@
 #include "cli/text_table.h"
 #include "cli/tool.h"
 #include "status/edges.h"
+#include "status/health.h"
 #include "status/waits.h"
 
 #define PATIENCE_S 0.5 /* an agent that is well answers in milliseconds */
 
 typedef struct status_request {
-    bool wide;
+    bool wide, json;
 } status_request;
 
 static void put_awaited(text_table *t, const view *v) {
@@ -65,22 +66,36 @@ static void print_waits(const views *vs) {
             printf("rank %u waits: %s\n", vs->all[i].rank, vs->all[i].words);
 }
 
-static int show(const sl_asked *all, size_t count, const char *folder, bool at_port, bool wide,
-                sl_error *error) {
-    if (count == 0)
-        return sl_fail(error, SL_EPEER, "%s: no agent runs there", folder);
+/* For people. */
+static bool show_table(const health *h, const sl_asked *all, size_t count, bool at_port,
+                       bool wide) {
     views vs;
     if (!views_open(&vs, all, count, !at_port))
-        return sl_fail(error, SL_ENOMEM, "out of memory");
+        return false;
+    health_print(h);
     print_table(&vs, wide);
     print_edges(all, count);
     if (at_port)
         print_waits(&vs);
     const bool printed = print_roots(&vs);
     views_close(&vs);
-    return printed ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
+    return printed;
 }
 
+/* Returns the exit code, or an error. */
+static int show(const status_request *r, const sl_asked *all, size_t count, bool at_port,
+                sl_error *error) {
+    health h;
+    bool printed = health_open(&h, all, count);
+    const int code = (int)h.state;
+    if (printed)
+        printed = r->json ? health_print_json(&h, all, count)
+                          : show_table(&h, all, count, at_port, r->wide);
+    health_close(&h);
+    return printed ? code : sl_fail(error, SL_ENOMEM, "out of memory");
+}
+
+/* Nobody who can be asked is as bad as it gets. */
 static int run(void *request, char *const *operands, size_t count) {
     const status_request *r = request;
     sl_asked *all = NULL;
@@ -89,20 +104,25 @@ static int run(void *request, char *const *operands, size_t count) {
     size_t agents = 0;
     const char *where = operands[0];
     const bool at_port = access(where, F_OK) != 0 && strchr(where, ':') != NULL;
-    int result = (at_port ? sl_ask_place : sl_ask_folder)(&all, &agents, where, PATIENCE_S, &error);
-    if (result == 0 && !at_port)
+    int result = at_port ? sl_ask_place(&all, &agents, where, "/status", PATIENCE_S, &error)
+                         : sl_ask_folder(&all, &agents, where, PATIENCE_S, &error);
+    if (result == 0 && !at_port && !r->json)
         outcomes_tell(where);
+    if (result == 0 && agents == 0 && !r->json)
+        result = sl_fail(&error, SL_EPEER, "%s: no agent runs there", where);
     if (result == 0)
-        result = show(all, agents, where, at_port, r->wide, &error);
+        result = show(r, all, agents, at_port, &error);
     sl_asked_free(all, agents);
-    if (result == 0)
-        return TOOL_OK;
-    complain("%s", error.text);
-    return result == SL_EFILE || result == SL_EINVAL ? TOOL_USAGE : TOOL_FAILED;
+    if (result < 0)
+        complain("%s", error.text);
+    return result < 0 ? HEALTH_DOWN : result;
 }
 
 static const command_option option_wide_here = OPTION_WIDE(status_request);
-static const command_option *const option_rows[] = {&option_wide_here, NULL};
+static const command_option option_json = {
+    "json", .help = "an object with state, members, lost, and all that the agents said",
+    .take = take_switch, .offset = offsetof(status_request, json)};
+static const command_option *const option_rows[] = {&option_json, &option_wide_here, NULL};
 
 const command status_command = {
     .name = "status",
@@ -115,7 +135,9 @@ const command status_command = {
             "for whom to the agent that all wait for; or the one agent that listens at HOST:PORT "
             "(monitor.listen), which has heard of the others that it waits for. Says how their "
             "connections are protected, and which agents of RUN have crashed, or are gone without "
-            "a word.",
+            "a word. The first line says how many take part, and who is lost. Exit codes: 0 where "
+            "all that should take part do; 1 where somebody is lost, does not answer, or is still "
+            "to connect; 2 where nobody answers, or too few are left to go on.",
     .options = option_rows,
     .request_bytes = sizeof(status_request),
     .run = run,

@@ -4,6 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "cli/patience.h"
+
 enum { ROUNDS_MIN = 16, ROUNDS_MAX = 512 };
 
 static int take_closed_form(findings *f, sl_error *error) {
@@ -83,10 +85,13 @@ static int take_topology(findings *f, sl_error *error) {
     f->report.period = sl_topology_period(t);
     f->report.stochastic = sl_topology_stochasticity(t);
     f->traffic = sl_topology_traffic(t);
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    settings.watch = patience_watch();
     f->optimized = sl_topology_optimum(&f->optimum, t);
     int result = sl_topology_structure(&f->structure, t, error);
     if (result == 0)
-        result = sl_spectrum_compute(&f->spectrum, t, NULL, error);
+        result = sl_spectrum_compute(&f->spectrum, t, &settings, error);
     if (result == 0)
         result = take_errors(f, error);
     if (result == 0)

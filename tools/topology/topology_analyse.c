@@ -72,7 +72,7 @@ static bool is_too_large(const char *path, sl_topology_spec *spec) {
 static int open_topology(subject *s, const char *path, sl_error *error) {
     if (is_too_large(path, &s->spec))
         return 0;
-    int result = sl_topology_inspect(&s->opened, path, error);
+    int result = sl_topology_inspect(&s->opened, path, patience_watch(), error);
     s->topology = s->opened;
     return result;
 }

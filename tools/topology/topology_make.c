@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/patience.h"
 #include "foreign/graph_file.h"
 #include "starling/text.h"
 #include "topology/topology.h"
@@ -133,7 +134,10 @@ static int make_and_write(const request *r) {
     sl_error error = {0};
     char *text = NULL;
     int code = TOOL_USAGE;
-    if (make(&text, r, &error) == 0)
+    patience *p = patience_begin("making the topology");
+    const int result = make(&text, r, &error);
+    patience_end(p);
+    if (result == 0)
         code = write_text(r->out, text);
     else
         complain("%s", error.text);

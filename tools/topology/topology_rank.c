@@ -186,26 +186,12 @@ static int open_links(sl_links **out, const request *r, sl_error *error) {
                             (sl_link){r->link.bandwidth_mbit, r->link.latency_ms}, error);
 }
 
-/* The progress of a ranking. */
-typedef struct progress {
-    patience *patience;
-    uint32_t nodes;
-} progress;
-
-static void on_progress(void *context, uint32_t done, uint32_t total) {
-    const progress *p = context;
-    patience_change(p->patience, "ranking topologies of %u nodes, %u of %u", p->nodes, done + 1,
-                    total);
-}
-
-/* sl_ranking_open, with a line every five seconds. */
 static int open_ranking(sl_ranking **out, const sl_rank_settings *from, sl_error *error) {
-    progress p = {patience_begin("ranking topologies of %u nodes", from->nodes), from->nodes};
+    patience *p = patience_begin("ranking topologies of %u nodes", from->nodes);
     sl_rank_settings settings = *from;
-    settings.progress = on_progress;
-    settings.progress_context = &p;
+    settings.watch = patience_watch();
     int result = sl_ranking_open(out, &settings, error);
-    patience_end(p.patience);
+    patience_end(p);
     return result;
 }
 

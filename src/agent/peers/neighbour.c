@@ -180,11 +180,14 @@ static sl_stream_standing standing_of(const sl_standing *theirs) {
     return (sl_stream_standing){{theirs->received, theirs->received_data}, theirs->credit};
 }
 
-/* What was sent to a process that counted as lost is given up: it says where it stands. */
+/* To a process that is new here nothing has been sent. What was sent to one that counted as lost is
+ * given up: it says where it stands. */
 static bool can_resume(const sl_neighbour *n, const sl_standing *theirs) {
     const sl_stream_standing stands = standing_of(theirs);
-    const bool begins = n->process.incarnation != theirs->incarnation;
-    return begins || n->absence.gone || sl_stream_can_resume(&n->stream, &stands);
+    if (n->process.incarnation != theirs->incarnation)
+        return sl_stream_can_resume(&(sl_stream){0}, &stands);
+    return n->absence.gone ? sl_stream_can_return(&n->stream, &stands)
+                           : sl_stream_can_resume(&n->stream, &stands);
 }
 
 bool sl_neighbour_may_go_on(sl_neighbour *n, sl_standing *theirs, char text[SL_REFUSAL_MAX]) {

@@ -175,6 +175,7 @@ typedef struct sl_neighbour {
     sl_letter_part letter;
     sl_agent_traffic traffic;
 
+    double missed_s;    /* since when it takes no part, for those who look; 0: it does */
     bool near;          /* the node exchanges with it; others are there for when it will */
     uint64_t successor; /* incarnation that may take its place; 0: none, SL_ANY_SUCCESSOR: any */
     uint64_t first;     /* data frames to it before part 0 of the message in the outbox */

@@ -228,7 +228,14 @@ FOR_EACH_CPU(double, sum, (const uint64_t *entries, size_t count, uint32_t mask)
 }
 
 double sl_marks_sum(const uint64_t *entries, size_t count, bool magnitudes) {
-    return sum(entries, count, magnitudes ? FLOAT_MAGNITUDE : UINT32_MAX);
+    const uint32_t mask = magnitudes ? FLOAT_MAGNITUDE : UINT32_MAX;
+    const size_t tiles = sum_tiles(count);
+    double folds[SUM_FOLDS];
+    for (size_t t = 0; t < tiles; t++) {
+        const size_t left = count - t * SUM_TILE;
+        sum_fold(folds, t, sum(entries + t * SUM_TILE, left < SUM_TILE ? left : SUM_TILE, mask));
+    }
+    return sum_in_order(folds, sum_folds(tiles));
 }
 
 int sl_marks_check_half(const sl_compressor_config *config, size_t dimension, sl_error *error) {

@@ -94,14 +94,15 @@ FOR_EACH_CPU(shares, share, (const float *v, size_t n, double limit), (v, n, lim
 /* Of elements from 1 / lambda on, and of those below it. */
 static shares share_all(sl_encoder *e, const sl_source *source, double lambda) {
     const size_t d = e->codec->dimension;
-    shares all = {0};
+    double folds[SUM_FOLDS];
+    size_t blocks = 0, certain = 0;
     for (size_t at = 0; at < d; at += SL_BLOCK) {
         const size_t n = d - at < SL_BLOCK ? d - at : SL_BLOCK;
         const shares some = share(sl_encoder_read(e, source, at, n), n, 1 / lambda);
-        all.below += some.below;
-        all.certain += some.certain;
+        sum_fold(folds, blocks++, some.below);
+        certain += some.certain;
     }
-    return all;
+    return (shares){sum_in_order(folds, sum_folds(blocks)), certain};
 }
 
 /* lambda only rises, and so do those that are certain; a few passes find all but a trace of k. */

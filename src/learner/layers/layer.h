@@ -172,6 +172,9 @@ typedef struct sl_layer_backend {
     const sl_layer_ops *const *kinds; /* (SL_LAYER_KINDS); NULL: it cannot compute that kind */
     size_t (*loss_scratch)(uint32_t rows);
     void (*loss)(const sl_loss_call *call);
+    /* Comes before all calls, any number of times; NULL: nothing is to be opened. SL_EDEVICE or
+     * SL_ENOMEM: what is missing. */
+    int (*open)(sl_error *error);
 } sl_layer_backend;
 
 /* The fastest for this processor, and the one for any, which tests take too. */

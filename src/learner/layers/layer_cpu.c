@@ -18,7 +18,7 @@ const sl_layer_backend *sl_layer_backend_plain(void) {
         SL_LAYER_TABLE(ROW)
 #undef ROW
     };
-    static const sl_layer_backend backend = {table, sl_loss_scratch_cpu, sl_loss_cpu};
+    static const sl_layer_backend backend = {table, sl_loss_scratch_cpu, sl_loss_cpu, NULL};
     return &backend;
 }
 
@@ -29,7 +29,7 @@ const sl_layer_backend *sl_layer_backend_cpu(void) {
         SL_LAYER_TABLE(ROW)
 #undef ROW
     };
-    static const sl_layer_backend backend = {table, sl_loss_scratch_cpu, sl_loss_cpu};
+    static const sl_layer_backend backend = {table, sl_loss_scratch_cpu, sl_loss_cpu, NULL};
     return sl_has_avx2() ? &backend : sl_layer_backend_plain();
 }
 #else

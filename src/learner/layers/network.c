@@ -160,6 +160,8 @@ int sl_network_open(sl_network *out, const sl_layers *table, const sl_vec_ops *v
     net.positions = end.height * end.width;
     net.classes = end.channels;
     int result = check_kinds(&net, error);
+    if (result == 0 && net.backend->open != NULL)
+        result = net.backend->open(error);
     if (result == 0)
         result = allocate_work(&net, error);
     if (result != 0)

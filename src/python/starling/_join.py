@@ -20,7 +20,7 @@ from starling._topology import topology
 from starling._vectors import vector_of
 
 OVERLAPPING = ("default", "combine-while-adapt")  # variants of d-psgd
-DEVICE = re.compile("cpu|cuda:[0-9]{1,4}")
+DEVICE = re.compile("cpu|cuda(:[0-9]{1,4})?")
 STOPPED = -8  # SL_ESTOPPED
 EXPERIMENT_BYTES_MAX = 64 << 20
 _here = threading.local()  # .simulation of the rank that runs on this thread
@@ -71,9 +71,30 @@ def _device_name(content):
     if not isinstance(device, str) or not DEVICE.fullmatch(device):
         raise Error(
             f"experiment: device: {json.dumps(device)} is not allowed; it must be "
-            '"cpu", or "cuda:N" for a GPU, such as "cuda:0"'
+            '"cpu", or "cuda:N" for a GPU, such as "cuda:0", or "cuda": that of x'
         )
     return device
+
+
+def _first(x):
+    """Of what x holds, a tensor or an array; x itself, of a class or an empty list."""
+    if isinstance(x, (list, tuple)) and x:
+        return x[0]
+    if hasattr(x, "named_parameters") and not isinstance(x, type):
+        return next((p for _, p in x.named_parameters()), x)
+    return x
+
+
+def _device_of(device, x):
+    """Of "cuda" the GPU that x is on, or else torch's current one."""
+    if device != "cuda":
+        return device
+    first, torch = _first(x), sys.modules.get("torch")
+    found = getattr(first, "device", None)  # of torch, or CuPy's
+    index = found.index if is_torch(first) else getattr(found, "id", None)
+    if index is None and torch is not None and torch.cuda.is_available():
+        index = torch.cuda.current_device()
+    return f"cuda:{index or 0}"
 
 
 def _check_device(device, x):
@@ -110,7 +131,7 @@ def join(
 
     experiment: a file, JSON, or a dict. x: a torch module, a list of tensors, or one array. With
     "device": "cuda:N" in the experiment x is there: a module, a tensor, or what has
-    __cuda_array_interface__.
+    __cuda_array_interface__; with "cuda" it may be on any GPU.
     rank, size, roster: which peer this is, of how many, and their addresses (a file, a list, or a
     pattern "host-{rank}:7000"); or master: "HOST:PORT" where rank 0 tells the roster. Default: what
     the launcher says in the environment. listen: "HOST:PORT" of this peer.
@@ -146,6 +167,7 @@ class _Opening:
         self.device = _device_name(self._content)
 
     def vector_of(self, x):
+        self.device = _device_of(self.device, x)
         _check_device(self.device, x)
         grouped = self._group is not None
         vector = vector_of(x, self.device, self._borrow, gathered=grouped)
@@ -180,6 +202,9 @@ class _Opening:
         if self._simulation is not None:
             return _session.copy_of(_here.options), self._simulation.is_stopped
         told, options = self._told, _session.default_options()
+        if self._content.get("device") == "cuda":  # another GPU in each process
+            options.overrides = (ctypes.c_char_p * 1)(f"device={self.device}".encode())
+            options.override_count = 1
         options.rank, options.nodes = whole("rank=", told["rank"]), whole("size=", told["size"], 1)
         options.roster = texts("roster=", told["roster"])
         for name in ("master", "listen", "key"):

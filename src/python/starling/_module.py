@@ -6,7 +6,10 @@ copy, as have parameters that share memory. bfloat16 and float16 parameters have
 the session gets their rounding y_i, and what comes back moves the master by sum_j W_ij (y_j - y_i).
 Mixed terms smaller than a rounding step add up there, and are not lost.
 
-borrow: float32 parameters become views of one vector, which is sent from where it is.
+borrow: float32 parameters become views of one vector, which is sent from where it is. Those of 16
+numbers each come first, then those of 4, so that views lie at 64 bytes, or 16, and libraries keep
+their fast kernels; the rest comes last. A view keeps its order in memory, such as channels_last.
+Peers of another order refuse each other: hello says the tensors.
 
 Frozen parameters and buffers are not mixed, but stand beside the vector (_state.py): average()
 takes their mean, for evaluation, and same_start gives rank 0's to all.
@@ -45,11 +48,27 @@ def unwrapped(module):
 
 def stays(parameter, device):
     """Does the session need a copy of it?"""
-    return (
-        parameter.device != device
-        or parameter.dtype != torch.float32
-        or not parameter.is_contiguous()
-    )
+    return parameter.device != device or parameter.dtype != torch.float32
+
+
+def _order(p):
+    """Its axes as they lie in memory, of a dense tensor; else as they are named."""
+    named = list(range(p.dim()))
+    axes = named if p.is_contiguous() else sorted(named, key=lambda a: -p.stride(a))
+    return axes if p.permute(axes).is_contiguous() else named
+
+
+def _copy_all(to, numbers):
+    """In a launch for all, where torch can."""
+    if hasattr(torch, "_foreach_copy_"):
+        torch._foreach_copy_(to, numbers)
+        return
+    for target, source in zip(to, numbers):
+        target.copy_(source)
+
+
+def _empty_like(tensors):
+    return [torch.empty_like(t) for t in tensors]
 
 
 def _place(tensor):
@@ -58,12 +77,19 @@ def _place(tensor):
 
 class _Parameter:
     """A trained parameter between calls: its name, what the session reads and writes for it
-    (memory, float32), its master. home: its range of the one vector, if there is one."""
+    (memory, float32), its master. axes: as they lie in the session's vector. home: its range there,
+    if there is one."""
 
-    def __init__(self, name, parameter, device, home, borrowed):
+    def __init__(self, name, parameter, device, axes, home, borrowed):
         self.name, self.shape, self.device = name, parameter.shape, device
-        self.home, self._borrowed = home, borrowed
-        self.memory = self.master = self._copy = self.parameter = None
+        self._axes, self._borrowed = axes, borrowed
+        self.home = None if home is None else self.shaped(home)
+        self.memory = self.master = self.copy = self.parameter = None
+
+    def shaped(self, numbers):
+        """A view of its range of the vector, or of one like that."""
+        back = sorted(range(len(self._axes)), key=lambda a: self._axes[a])
+        return numbers.view([self.shape[a] for a in self._axes]).permute(back)
 
     def find(self, named, changes):
         """The parameter that the module has by this name now. changes: if it is gone, the one that
@@ -81,39 +107,27 @@ class _Parameter:
         return p
 
     def take(self, purpose, alone):
-        """Brings the parameter's numbers to `memory`. alone: nothing shares its memory."""
-        p = self.parameter
-        if stays(p, self.device) or not alone or (self.home is not None and not self._borrowed):
-            self._take_copy(purpose)
-        elif self.home is None:
-            self.memory, self.master = p.detach(), None
-        else:
+        """Brings the numbers of one in float32 to `memory`. alone: nothing shares its memory."""
+        p, self.master = self.parameter, None
+        if self._borrowed and alone and not stays(p, self.device):
             self._take_home(purpose)
-
-    def _take_copy(self, purpose):
-        if self._copy is None:
-            self._copy = self.home
-        if self._copy is None:
-            self._copy = torch.empty(self.shape, dtype=torch.float32, device=self.device)
-        if self.parameter.dtype == torch.float32:
-            self.master = None
+        elif self.home is None and alone and not stays(p, self.device) and p.is_contiguous():
+            self.memory = p.detach()
         else:
-            self._take_step(purpose)
-        rounded = self.master is None or purpose in ("begin", "save")
-        self._copy.copy_(self.parameter if rounded else self.master)
-        self.memory = self._copy
+            self.find_copy().copy_(p)
 
-    def _take_step(self, purpose):
-        """Moves the master as the user has moved the parameter; a state is saved as it is."""
-        now = self.parameter.detach().to(self.device, torch.float32)
-        if self.master is None:
-            self.master = now.clone()
-        elif purpose != "save":
-            self.master += now - self.master.to(self.parameter.dtype).float()
-            self.parameter.copy_(self.master)
+    def find_copy(self):
+        """Memory of its own, which the session gets."""
+        if self.copy is None:
+            self.copy = self.home
+        if self.copy is None:
+            self.copy = torch.empty(self.shape, dtype=torch.float32, device=self.device)
+        self.memory = self.copy
+        return self.copy
 
     def _take_home(self, purpose):
-        if self.parameter.data_ptr() != self.home.data_ptr():
+        p = self.parameter
+        if p.data_ptr() != self.home.data_ptr() or p.stride() != self.home.stride():
             if purpose == "end":
                 raise Error(
                     f"{self.name} was given other memory while the exchange read it, which "
@@ -121,15 +135,28 @@ class _Parameter:
                 )
             self.home.copy_(self.parameter)
             self.parameter.data = self.home
-        self.memory, self.master = self.home, None
+        self.memory = self.home
 
-    def absorb(self):
-        """Brings `memory` back to the parameter."""
-        if self.memory is not self._copy:
-            return
-        if self.master is not None:
-            self.master.copy_(self._copy)
-        self.parameter.copy_(self._copy)
+
+def _take_halves(parameters, purpose):
+    """Brings the numbers of all in half precision to their copies. Each master is moved as the user
+    has moved the parameter; a state is saved as it is. There are many of them, so that each step is
+    one launch for all."""
+    halves, copies = [p.parameter.detach() for p in parameters], [p.find_copy() for p in parameters]
+    fresh = any(p.master is None for p in parameters)
+    if fresh:
+        for p in parameters:
+            p.master = p.parameter.detach().to(p.device, torch.float32, copy=True)
+    masters = [p.master for p in parameters]
+    if not fresh and purpose != "save":
+        now, before, rounded = _empty_like(masters), _empty_like(masters), _empty_like(halves)
+        _copy_all(rounded, masters)
+        _copy_all(before, rounded)
+        _copy_all(now, halves)
+        torch._foreach_sub_(now, before)
+        torch._foreach_add_(masters, now)
+        _copy_all(halves, masters)
+    _copy_all(copies, halves if purpose in ("begin", "save") else masters)
 
 
 class Module:
@@ -154,11 +181,14 @@ class Module:
             with naming(name):
                 self._check(name, p)
         named = [(n, p) for n, p in named if p.numel() > 0]
+        if borrow:  # sorted() keeps the order of equals
+            named = sorted(named, key=lambda n: (n[1].numel() % 16 > 0) + (n[1].numel() % 4 > 0))
         if not named:
             raise Error("the model has no parameter that requires a gradient")
-        self.tensors = [(name, tuple(p.shape)) for name, p in named]
+        axes = [_order(p) if borrow else list(range(p.dim())) for _, p in named]
+        self.tensors = [(n, tuple(p.shape[a] for a in order)) for (n, p), order in zip(named, axes)]
         self.count = sum(p.numel() for _, p in named)
-        self._open(named, borrow, borrow or gathered)
+        self._open(named, axes, borrow, borrow or gathered)
         self._find()
 
     @staticmethod
@@ -172,12 +202,12 @@ class Module:
                 "apart: p.data = p.data.clone() before join()"
             )
 
-    def _open(self, named, borrow, whole):
+    def _open(self, named, axes, borrow, whole):
         vector = self._vector = self._open_vector() if whole else None
         self._parameters, at = [], 0
-        for name, p in named:
-            home = None if vector is None else vector[at : at + p.numel()].view(p.shape)
-            self._parameters.append(_Parameter(name, p, self._device, home, borrow))
+        for (name, p), order in zip(named, axes):
+            home = None if vector is None else vector[at : at + p.numel()]
+            self._parameters.append(_Parameter(name, p, self._device, order, home, borrow))
             at += p.numel()
         self._trained = {name for name, _ in named}
         self._beside_at_join = _state.layout(self._beside())
@@ -187,8 +217,11 @@ class Module:
         if self._device.type != "cpu":
             return torch.zeros(self.count, dtype=torch.float32, device=self._device)
         # Not torch's own memory: share_memory() would free what an exchange reads.
-        self._memory = (ctypes.c_float * self.count)()
-        return torch.frombuffer(self._memory, dtype=torch.float32)
+        self._memory = (ctypes.c_float * (self.count + 16))()
+        skipped = -ctypes.addressof(self._memory) % 64
+        return torch.frombuffer(
+            self._memory, dtype=torch.float32, count=self.count, offset=skipped
+        )
 
     # ---- calls ----
 
@@ -225,10 +258,14 @@ class Module:
     def take(self, purpose):
         self._find()
         shared = self._alone()
+        halves = [p for p in self._parameters if p.parameter.dtype != torch.float32]
         with torch.no_grad():
             for p in self._parameters:
-                with naming(p.name):
-                    p.take(purpose, id(p) not in shared)
+                if p.parameter.dtype == torch.float32:
+                    with naming(p.name):
+                        p.take(purpose, id(p) not in shared)
+            if halves:
+                _take_halves(halves, purpose)
         if self._device.type != "cpu":
             self.session.stream(stream_of_torch(self._device))
         if self._vector is not None:
@@ -240,10 +277,15 @@ class Module:
         return None
 
     def absorb(self):
+        """Brings the copies back to the parameters."""
+        copied = [p for p in self._parameters if p.memory is p.copy]
+        halves = [p for p in copied if p.master is not None]
         with torch.no_grad():
-            for p in self._parameters:
-                with naming(p.name):
-                    p.absorb()
+            for group in (halves, [p for p in copied if p.master is None]):
+                if group:
+                    _copy_all([p.parameter.detach() for p in group], [p.copy for p in group])
+            if halves:
+                _copy_all([p.master for p in halves], [p.copy for p in halves])
 
     def keep(self, buffer):
         return torch.frombuffer(buffer, dtype=torch.uint8)
@@ -304,7 +346,7 @@ class Module:
         means, at = {}, 0
         for p in self._parameters:
             count = p.parameter.numel()
-            means[_place(p.parameter)] = flat[at : at + count].reshape(p.shape)
+            means[_place(p.parameter)] = p.shaped(flat[at : at + count])
             at += count
         means.update((_place(tensor), mean) for tensor, mean in beside)
         found = {}

@@ -2,7 +2,8 @@
 #include "starling/spectrum.h"
 #include "topology/analysis/union.h"
 
-int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl_error *error) {
+int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, const sl_watch *watch,
+                        sl_error *error) {
     sl_structure degrees = {0};
     sl_topology_degrees(&degrees, topology);
     sl_topology_report r = {
@@ -15,9 +16,12 @@ int sl_topology_analyse(const sl_topology *topology, sl_topology_report *out, sl
         .stochastic = topology->graph.stochastic,
     };
     sl_spectrum s;
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    settings.watch = watch;
     int result = sl_graph_is_connected(&r.connected, &topology->graph, error);
     if (result == 0)
-        result = sl_spectrum_compute(&s, topology, NULL, error);
+        result = sl_spectrum_compute(&s, topology, &settings, error);
     if (result != 0)
         return result;
     r.spectrum_known = s.converged;

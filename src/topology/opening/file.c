@@ -366,7 +366,8 @@ static int open_read(sl_topology **out, reading *r, sl_error *error) {
 /* Which weights, and which graphs. */
 typedef struct opening {
     bool in_parts;
-    sl_lazy_choice *lazy; /* NULL: none to make */
+    sl_lazy_choice *lazy;  /* NULL: none to make */
+    const sl_watch *watch; /* NULL: none */
 } opening;
 
 static int reopen_lazy(sl_topology **t, reading *r, sl_error *error) {
@@ -394,6 +395,7 @@ static int parse(sl_topology **out, const char *json, const char *where, opening
     int result = read_text(&r, json, where, SL_NODES_MAX, error);
     if (result == 0) {
         r.spec.in_parts = how.in_parts;
+        r.spec.watch = how.watch;
         result = open_read(out, &r, error);
         if (result == 0 && how.lazy != NULL)
             result = choose_weights(out, &r, how.lazy, error);
@@ -445,6 +447,7 @@ int sl_topology_load_lazy(sl_topology **out, const char *path, sl_lazy_choice *c
     return load(out, path, (opening){.lazy = choice}, error);
 }
 
-int sl_topology_inspect(sl_topology **out, const char *path, sl_error *error) {
-    return load(out, path, (opening){.in_parts = true}, error);
+int sl_topology_inspect(sl_topology **out, const char *path, const sl_watch *watch,
+                        sl_error *error) {
+    return load(out, path, (opening){.in_parts = true, .watch = watch}, error);
 }

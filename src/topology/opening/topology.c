@@ -186,6 +186,7 @@ int sl_topology_open(sl_topology **out, const sl_topology_spec *spec, sl_error *
     int result = spec->family == SL_FAMILY_EDGES ? 0 : sl_family_settle(&settled, error);
     t->spec = settled;
     t->spec.slots = NULL;
+    t->spec.watch = NULL;
     t->links = spec->links != NULL ? sl_links_copy(spec->links) : NULL;
     t->spec.links = t->links;
     t->graph.nodes = spec->nodes;

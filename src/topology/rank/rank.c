@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/watch.h"
 #include "topology/graph/graph.h"
 #include "topology/links/links.h"
 #include "topology/rank/candidates.h"
@@ -422,8 +423,7 @@ static int rank_all(sl_ranking *r, const sl_rank_settings *s, sl_error *error) {
     if (result == 0)
         sl_candidates_list(list, s->nodes, s->seed, alike ? NULL : &found.racks);
     for (size_t i = 0; result == 0 && i < list->count; i++) {
-        if (s->progress != NULL)
-            s->progress(s->progress_context, (uint32_t)i, (uint32_t)list->count);
+        sl_watch_tell(s->watch, (double)i / (double)list->count);
         result = consider(r, &list->specs[i], s, found.order, &all, error);
     }
     if (result == 0) {

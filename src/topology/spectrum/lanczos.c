@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/watch.h"
+
 enum { LANES = 8, CHECK_EVERY = 20 };
 static const double exhausted = 1e-13; /* |next vector| below which the Krylov space is complete */
 static const double share_of_gap = 1e-3; /* a residual has to be below this share of the gap: else
@@ -180,6 +182,11 @@ static bool make_room(lanczos *l) {
     return true;
 }
 
+/* A residual that is small enough. */
+static double goal_of(const settled *s, double tolerance) {
+    return fmin(tolerance, share_of_gap * fabs(s->gap));
+}
+
 /* Looks at one end of the tridiagonal matrix; settles it once |beta s_k|, the residual in exact
  * arithmetic, is small enough. */
 static int examine(lanczos *l, end which, double tolerance) {
@@ -200,8 +207,7 @@ static int examine(lanczos *l, end which, double tolerance) {
                                  &next, NULL) != 0)
         return -1;
     s->separation = l->steps > 1 ? fabs(value - next) : 0;
-    s->converged = s->estimate <= fmin(tolerance, share_of_gap * fabs(s->gap)) ||
-                   l->beta[l->steps - 1] <= exhausted;
+    s->converged = s->estimate <= goal_of(s, tolerance) || l->beta[l->steps - 1] <= exhausted;
     return 0;
 }
 
@@ -217,8 +223,19 @@ static bool is_open_below(const lanczos *l, double gap) {
            (!l->ends[LOWER].converged && l->ends[LOWER].gap < gap);
 }
 
-int sl_lanczos_open(lanczos *l, const sparse *w) {
-    *l = (lanczos){.now = {.w = w}};
+/* Residuals fall by about equal factors. */
+static void tell(lanczos *l, double tolerance, uint32_t steps_max) {
+    double share = 1;
+    for (end which = UPPER; which <= LOWER; which++)
+        if (!l->ends[which].converged)
+            share = fmin(share, sl_watch_fallen(l->ends[which].estimate,
+                                                goal_of(&l->ends[which], tolerance)));
+    l->told = fmax(l->told, fmax(share, (double)l->steps / steps_max));
+    sl_watch_tell(l->watch, l->told);
+}
+
+int sl_lanczos_open(lanczos *l, const sparse *w, const sl_watch *watch) {
+    *l = (lanczos){.now = {.w = w}, .watch = watch};
     return recurrence_open(&l->now, w) ? 0 : -1;
 }
 
@@ -230,8 +247,11 @@ int sl_lanczos_run(lanczos *l, double tolerance, uint32_t steps_max, uint32_t pa
         recurrence_step(&l->now, &l->alpha[l->steps], &l->beta[l->steps], &l->means[l->steps]);
         l->steps++;
         bool last = l->steps == steps_max || l->beta[l->steps - 1] <= tolerance;
-        if ((last || l->steps % CHECK_EVERY == 0) && examine_ends(l, tolerance) != 0)
+        const bool looks = last || l->steps % CHECK_EVERY == 0;
+        if (looks && examine_ends(l, tolerance) != 0)
             return -1;
+        if (looks)
+            tell(l, tolerance, steps_max);
         if (l->steps >= patience && is_open_below(l, small))
             return 0;
     }

@@ -27,9 +27,12 @@ typedef struct lanczos {
     double *means; /* (steps) what was taken out of the constant vector */
     uint32_t steps, room;
     settled ends[2]; /* by `end` */
+    const sl_watch *watch;
+    double told; /* to the watch; it never falls */
 } lanczos;
 
-int sl_lanczos_open(lanczos *l, const sparse *w); /* -1 without memory; close it also then */
+int sl_lanczos_open(lanczos *l, const sparse *w,
+                    const sl_watch *watch); /* -1 without memory; close it also then */
 void sl_lanczos_close(lanczos *l);
 /* Goes on until both ends have converged, or to steps_max, or from step `patience` on until a gap
  * below `small` is seen that has not. -1 without memory. */

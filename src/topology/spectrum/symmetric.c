@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/watch.h"
 #include "topology/spectrum/inverse.h"
 #include "topology/spectrum/lanczos.h"
 
@@ -69,6 +70,7 @@ static int invert(search *s, end which) {
     factor_cost cost;
     factor *f = sl_factor_open(&s->w, which, &cost);
     int result = 0;
+    sl_watch_tell(s->settings->watch, 0); /* nobody knows how far it is */
     if (f != NULL && cost.entries <= factor_entries_max &&
         factor_weight * cost.operations <= s->settings->work_max) {
         result = sl_factor_lanczos(f, guess->gap, guess->estimate, s->settings->tolerance,
@@ -82,6 +84,7 @@ static int invert(search *s, end which) {
 /* The eigenvectors of the ends that the recurrence has solved, or come closest to. */
 static int collect(search *s) {
     lanczos *l = &s->recurrence;
+    sl_watch_tell(s->settings->watch, 0);
     if (sl_lanczos_vectors(l, s->vectors) != 0)
         return -1;
     for (end which = UPPER; which <= LOWER; which++)
@@ -104,7 +107,7 @@ static int run(search *s) {
     double tolerance = recurrence_share * s->settings->tolerance;
     sl_spectrum_method method = s->settings->method;
     uint32_t steps_max = affordable_steps(&s->w, s->settings->work_max);
-    int result = sl_lanczos_open(l, &s->w);
+    int result = sl_lanczos_open(l, &s->w, s->settings->watch);
     for (end which = UPPER; which <= LOWER; which++)
         l->ends[which].converged = s->known[which];
     if (result == 0)

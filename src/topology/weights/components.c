@@ -52,7 +52,8 @@ static void put_weights(const component *c, const slot *p) {
     }
 }
 
-int sl_weights_by_component(slot *p, whole_rule *rule, uint32_t nodes, sl_error *error) {
+int sl_weights_by_component(slot *p, whole_rule *rule, uint32_t nodes, const sl_watch *watch,
+                            sl_error *error) {
     component c = {
         .nodes = calloc(nodes, sizeof *c.nodes),
         .number = calloc(nodes, sizeof *c.number),
@@ -70,7 +71,7 @@ int sl_weights_by_component(slot *p, whole_rule *rule, uint32_t nodes, sl_error 
         list_edges(&c, p);
         if (c.count == 1)
             continue;
-        result = rule(&p->optimum, c.weights, c.count, c.edges, c.edge_count, error);
+        result = rule(&p->optimum, c.weights, c.count, c.edges, c.edge_count, watch, error);
         if (result == 0)
             put_weights(&c, p);
         p->connected = c.count == nodes;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/watch.h"
 #include "starling/rng.h"
 #include "topology/weights/matrix.h"
 #include "topology/weights/optimal.h"
@@ -313,6 +314,7 @@ static void descend(descent *d, sl_optimum *out) {
     uint32_t idle = 0;
     for (uint32_t k = 0; k < ITERATIONS_MAX && work <= d->g->work_max;
          k++, work += 4.0 * VECTORS * (DEGREE * (double)d->m + 3.0 * VECTORS * (double)d->n)) {
+        sl_watch_tell(d->g->watch, fmax((double)k / ITERATIONS_MAX, work / d->g->work_max));
         out->iterations = k + 1;
         idle++;
         if (is_better(d)) {

@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/watch.h"
 #include "topology/weights/matrix.h"
 #include "topology/weights/optimal.h"
 
@@ -444,6 +445,7 @@ int sl_optimum_interior(sl_optimum *out, double *weights, const graph_problem *g
         out->lower_bound = fmax(out->lower_bound, bound_here(&s));
         if (out->rho - out->lower_bound <= g->tolerance / 2)
             break;
+        sl_watch_tell(g->watch, sl_watch_fallen(out->rho - out->lower_bound, g->tolerance / 2));
         out->iterations++;
         work += work_of_step(&s);
     }

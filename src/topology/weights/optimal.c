@@ -57,9 +57,12 @@ static int build_rows(graph *out, const graph_problem *g, const double *weights,
 static int spectrum_of(sl_spectrum *out, const graph_problem *g, const double *weights,
                        sl_error *error) {
     graph rows;
+    sl_spectrum_settings settings;
+    sl_spectrum_defaults(&settings);
+    settings.watch = g->watch;
     int result = build_rows(&rows, g, weights, error);
     if (result == 0)
-        result = sl_graph_spectrum(out, &rows, NULL, error);
+        result = sl_graph_spectrum(out, &rows, &settings, error);
     sl_graph_close(&rows);
     return result;
 }
@@ -99,8 +102,8 @@ static double rounded(double x) {
 /* With W = I - L/q, 1 - lambda_2(W) = lambda_2(L)/q and 1 + lambda_n(W) = 2 - lambda_max(L)/q.
  * q is one more than the largest degree, as SL_WEIGHTING_MAX_DEGREE has it. */
 int sl_weights_best_constant(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
-                             size_t edge_count, sl_error *error) {
-    graph_problem g = {.nodes = nodes, .edges = edges, .edge_count = edge_count};
+                             size_t edge_count, const sl_watch *watch, sl_error *error) {
+    graph_problem g = {.nodes = nodes, .edges = edges, .edge_count = edge_count, .watch = watch};
     sl_spectrum s;
     uint32_t degree_max;
     int result = start_weights(weights, &degree_max, &g, error);
@@ -193,7 +196,8 @@ int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const s
                        .edge_count = edge_count,
                        .sign = sign,
                        .tolerance = settings->tolerance,
-                       .work_max = settings->work_max};
+                       .work_max = settings->work_max,
+                       .watch = settings->watch};
     if (!(settings->tolerance > 0))
         return sl_fail(error, SL_EINVAL, "tolerance: %g is not allowed; it must be above 0",
                        settings->tolerance);
@@ -215,13 +219,22 @@ int sl_optimal_weights(sl_optimum *out, double *weights, uint32_t nodes, const s
     return result;
 }
 
+static int find_fastest(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
+                        size_t edge_count, sl_sign sign, const sl_watch *watch, sl_error *error) {
+    sl_optimum_settings settings;
+    sl_optimum_defaults(&settings);
+    settings.watch = watch;
+    return sl_optimal_weights(out, weights, nodes, edges, edge_count, sign, &settings, error);
+}
+
 int sl_weights_fastest_mixing(sl_optimum *out, double *weights, uint32_t nodes,
-                              const sl_edge *edges, size_t edge_count, sl_error *error) {
-    return sl_optimal_weights(out, weights, nodes, edges, edge_count, SL_SIGN_NONNEGATIVE, NULL,
-                              error);
+                              const sl_edge *edges, size_t edge_count, const sl_watch *watch,
+                              sl_error *error) {
+    return find_fastest(out, weights, nodes, edges, edge_count, SL_SIGN_NONNEGATIVE, watch, error);
 }
 
 int sl_weights_fastest_averaging(sl_optimum *out, double *weights, uint32_t nodes,
-                                 const sl_edge *edges, size_t edge_count, sl_error *error) {
-    return sl_optimal_weights(out, weights, nodes, edges, edge_count, SL_SIGN_ANY, NULL, error);
+                                 const sl_edge *edges, size_t edge_count, const sl_watch *watch,
+                                 sl_error *error) {
+    return find_fastest(out, weights, nodes, edges, edge_count, SL_SIGN_ANY, watch, error);
 }

@@ -13,9 +13,10 @@ int sl_slot_weigh(slot *p, const sl_topology_spec *spec, uint32_t nodes, sl_erro
 
 /* The weights of a connected undirected graph, each edge once. */
 typedef int whole_rule(sl_optimum *out, double *weights, uint32_t nodes, const sl_edge *edges,
-                       size_t edge_count, sl_error *error);
+                       size_t edge_count, const sl_watch *watch, sl_error *error);
 /* Of every component on its own: in a schedule a slot need not be connected. */
-int sl_weights_by_component(slot *p, whole_rule *rule, uint32_t nodes, sl_error *error);
+int sl_weights_by_component(slot *p, whole_rule *rule, uint32_t nodes, const sl_watch *watch,
+                            sl_error *error);
 
 whole_rule sl_weights_best_constant, sl_weights_fastest_mixing, sl_weights_fastest_averaging;
 
@@ -27,6 +28,7 @@ typedef struct graph_problem {
     size_t edge_count;
     sl_sign sign;
     double tolerance, work_max;
+    const sl_watch *watch; /* may be NULL */
 } graph_problem;
 
 /* What is below rho whatever the weights, from a matrix Y = P - Q with P, Q positive semidefinite

@@ -282,7 +282,7 @@ int sl_slot_weigh(slot *p, const sl_topology_spec *spec, uint32_t nodes, sl_erro
                        "the family's own; halve them instead");
     int result = is_explicit ? check_listed(p, nodes, error) : check_scheme(p, spec, nodes, error);
     if (result == 0 && s->whole != NULL)
-        result = sl_weights_by_component(p, s->whole, nodes, error);
+        result = sl_weights_by_component(p, s->whole, nodes, spec->watch, error);
     else if (result == 0 && s->edge != NULL)
         result = apply_rule(p, s, spec->links, nodes, error);
     if (result != 0)

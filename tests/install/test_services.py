@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+"""The files of examples/services/, each with the program that reads it: systemd, logrotate, a
+builder of images, Kubernetes' own checker, a shell for Slurm's script."""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
+from _scene import check, run_tests  # noqa: E402
+
+FILES = os.path.join(ROOT, "examples", "services")
+UNIT = "starling@.service"
+FEW = {"rounds": 4, "topology": {"nodes": 2, "family": "ring"}, "record": {"every": 4}}
+
+
+def call(*command, code=0, **options):
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
+    said = done.stdout + done.stderr
+    check(code is None or done.returncode == code, f"{command}: {done.returncode}, {said[-2000:]}")
+    return said
+
+
+def written(scene, name, **changes):
+    with open(os.path.join(FILES, name)) as file:
+        text = file.read()
+    for old, new in changes.values():
+        check(old in text, f"{old} is not in {name}")
+        text = text.replace(old, new)
+    return scene.write(name.replace("@", "@digits"), text)
+
+
+def the_unit_is_understood_and_hardened(scene):
+    if not shutil.which("systemd-analyze"):
+        return "systemd-analyze is absent"
+    path = written(scene, UNIT, command=("/usr/bin/starling", scene.starling))
+    said = call("systemd-analyze", "verify", "--man=no", path)
+    check(UNIT not in said and "digits" not in said, said)
+    said = call("systemd-analyze", "security", "--offline=true", "--threshold=30", path)
+    level = float(re.search(r"exposure level for \S+: ([\d.]+)", said)[1])
+    check(level < 3, said)
+
+
+def its_user_and_folders_are_made(scene):
+    if os.geteuid() != 0 or not shutil.which("systemd-sysusers"):
+        return "systemd-sysusers is absent, or this is not root"
+    root = scene.path("root")
+    os.makedirs(root + "/etc")
+    for name in ("passwd", "group"):
+        shutil.copy("/etc/" + name, root + "/etc/")
+    call("systemd-sysusers", "--root", root, os.path.join(FILES, "starling.sysusers"))
+    with open(root + "/etc/passwd") as file:
+        user = next(line.split(":") for line in file if line.startswith("starling:"))
+    check(user[5] == "/var/lib/starling" and "nologin" in user[6], user)
+    call("systemd-tmpfiles", "--create", "--root", root, os.path.join(FILES, "starling.tmpfiles"))
+    made = os.stat(root + "/var/lib/starling")
+    check((made.st_uid, made.st_mode & 0o777) == (int(user[2]), 0o750), f"{made}")
+
+
+def logs_rotate_under_a_process_that_goes_on(scene):
+    if os.geteuid() != 0 or not shutil.which("logrotate"):
+        return "logrotate is absent, or this is not root"
+    os.mkdir(scene.path("log"), 0o750)
+    path = written(
+        scene,
+        "starling.logrotate",
+        folder=("/var/log/starling", scene.path("log")),
+        user=("su starling starling", "su root root"),
+    )
+    os.chmod(path, 0o644)
+    with open(scene.path("log/digits.log"), "a") as log:
+        log.write("round 1\n" * 10000)
+        log.flush()
+        call("logrotate", "-f", "-s", scene.path("state"), path)
+        log.write("round 2\n")
+    sizes = [os.path.getsize(scene.path("log/digits.log" + end)) for end in ("", ".1")]
+    check(sizes == [8, 80000], f"{sizes}")
+
+
+def the_image_is_built_without_a_network_and_trains(scene):
+    builder = shutil.which("buildah") or shutil.which("podman")
+    if not builder or os.geteuid() != 0:
+        return "neither buildah nor podman is here, or this is not root"
+    image = scene.path("image")
+    build = os.path.dirname(os.path.dirname(scene.starling))
+    call(os.path.join(FILES, "image-root"), build, image)
+    scene.experiment("image/experiment.json", **FEW)
+    here = [builder, "--storage-driver", "vfs", "--root", scene.path("store")]
+    here += ["--runroot", scene.path("running")]
+    containerfile = os.path.join(FILES, "Containerfile")
+    call("unshare", "-n", *here, "build", "--isolation", "chroot", "-t", "starling", "-f",
+         containerfile, image)  # fmt: skip
+    if not builder.endswith("buildah"):
+        return "built; only buildah runs it here"
+    name = call(*here, "from", "starling").split()[-1]
+    said = call(*here, "run", "--isolation", "chroot", name, "--", "starling", "run",
+                "/experiment.json", "--out", "/tmp/out")  # fmt: skip
+    check("averaged model" in said, said)
+
+
+def pods_find_each_other(scene):
+    try:
+        import yaml
+    except ImportError:
+        return "python3-yaml is absent"
+    kinds = {}
+    for name in ("kubernetes-job.yaml", "kubernetes-jobset.yaml"):
+        with open(os.path.join(FILES, name)) as file:
+            kinds.update({each["kind"]: each for each in yaml.safe_load_all(file)})
+    job, jobset = kinds["Job"], kinds["JobSet"]
+    one = jobset["spec"]["replicatedJobs"][0]
+    for spec, names, service in (
+        (job["spec"], job["metadata"]["name"], job["spec"]["template"]["spec"]["subdomain"]),
+        (
+            one["template"]["spec"],
+            f"{jobset['metadata']['name']}-{one['name']}-0",
+            jobset["spec"]["network"]["subdomain"],
+        ),
+    ):
+        check(spec["completionMode"] == "Indexed", spec)
+        check(spec["completions"] == spec["parallelism"] == 4, spec)
+        pod = spec["template"]["spec"]
+        agent = pod["containers"][0]
+        env = {each["name"]: each.get("value") for each in agent["env"]}
+        port = agent["ports"][0]["containerPort"]
+        check(env["STARLING_ROSTER"] == f"{names}-{{rank}}.{service}:{port}", env)
+        volumes = {each["name"] for each in pod["volumes"]}
+        for each in pod["initContainers"] + pod["containers"]:
+            mounts = {mount["name"] for mount in each["volumeMounts"]}
+            check(mounts <= volumes, f"{mounts} are not all of {volumes}")
+    check(kinds["Service"]["metadata"]["name"] == service, kinds["Service"])
+
+
+def the_job_suits_kubernetes_schema(scene):
+    if not shutil.which("kubeconform"):
+        return "kubeconform is absent"
+    call("kubeconform", "-strict", os.path.join(FILES, "kubernetes-job.yaml"))
+
+
+SRUN = """#!/bin/sh
+while [ "$1" != bash ]; do shift; done
+for rank in 0 1; do
+    SLURM_PROCID=$rank SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NODELIST=localhost SLURM_STEP_ID=0 "$@" &
+done
+wait %1; code=$?
+wait %2
+exit $code
+"""
+
+
+def a_slurm_job_ends_and_comes_again(scene):
+    """srun and scontrol are played."""
+    for name, text in (("srun", SRUN), ("scontrol", '#!/bin/sh\necho "scontrol $*"\n')):
+        os.chmod(scene.write(name, text), 0o755)
+    paths = [scene.folder, os.path.dirname(scene.starling), os.environ["PATH"]]
+    environment = {**os.environ, "PATH": ":".join(paths), "SLURM_JOB_ID": "7"}
+    script = os.path.join(FILES, "starling.slurm")
+    call(script, scene.experiment(**FEW), cwd=scene.folder, env=environment)
+    for rank in (0, 1):
+        with open(scene.path(f"runs/7/rank-{rank}/run-{rank}.json")) as file:
+            check(json.load(file)["outcome"] == "done", f"rank {rank}")
+    scene.write("srun", "#!/bin/sh\nexit 75\n")
+    said = call(script, scene.experiment(**FEW), cwd=scene.folder, env=environment)
+    check(said == "scontrol requeue 7\n", said)
+
+
+if __name__ == "__main__":
+    run_tests()

@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""What takes longer than a second has a bar on a terminal, with the time that is left; it goes when
+the work is done, and in a file there is nothing of it."""
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+
+from _here import check, run_tests
+
+COLUMNS = 60
+BAR = re.compile(r"\[(#*)(-*)\] left \d+:\d\d(:\d\d)?  (.*)\x1b\[K")
+SPENT = re.compile(r"\d+:\d\d  (.*)\x1b\[K")
+AVERAGING = {"nodes": 300, "family": "erdos-renyi", "probability": 0.025, "weights": "fmmc"}
+
+
+def read_all(fd):
+    said = b""
+    while True:
+        try:
+            more = os.read(fd, 4096)
+        except OSError:  # the other end of a terminal is closed
+            return said.decode()
+        said += more
+
+
+def call(scene, *words, **environment):
+    """What it prints, and what its terminal sees of standard error."""
+    mine, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    words, environment = [scene.starling, *words], {**os.environ, "TERM": "xterm", **environment}
+    with open(scene.path("out"), "w+", encoding="utf-8") as out:
+        process = subprocess.Popen(words, stdout=out, stderr=its, env=environment)
+        os.close(its)
+        said = read_all(mine)
+        os.close(mine)
+        out.seek(0)
+        return process.wait(), out.read(), said
+
+
+def check_bar(scene, what, *words):
+    code, out, said = call(scene, *words)
+    *drawn, last = said.split("\r")[1:]
+    check(code == 0 and last == "\x1b[K" and "\n" not in said, (code, said[-300:]))
+    bars = [found for found in map(BAR.fullmatch, drawn) if found]
+    check(bars and all(BAR.fullmatch(line) or SPENT.fullmatch(line) for line in drawn), drawn)
+    for found in bars:
+        check(len(found[1] + found[2]) == 20 and what.startswith(found[4]), found[0])
+    check(all(len(line) - len("\x1b[K") < COLUMNS for line in drawn), drawn)
+    full = [len(found[1]) for found in bars]
+    check(full[0] < full[-1] or full[0] == 20, full)
+    silent = scene.call(*words)
+    check(silent.code == 0 and silent.out == out and silent.err == "", silent.err)
+
+
+def test_a_ranking_has_a_bar(scene):
+    words = ("topology", "rank", "--nodes", "256")
+    check_bar(scene, "ranking topologies of 256 nodes", *words)
+
+
+def test_optimizing_weights_has_a_bar(scene):
+    file = scene.write("averaging.json", json.dumps(AVERAGING))
+    check_bar(scene, f"analysing {file}", "topology", "analyse", file)
+
+
+def test_what_is_quick_or_no_terminal_has_none(scene):
+    ring = scene.write("ring.json", json.dumps({"nodes": 8, "family": "ring"}))
+    for words in (("check", ring), ("topology", "analyse", ring)):
+        code, out, said = call(scene, *words)
+        check(code == 0 and out and not said, said)
+    code, _, said = call(scene, "topology", "rank", "--nodes", "200", TERM="dumb")
+    check(code == 0 and not said, said)
+
+
+if __name__ == "__main__":
+    run_tests()
