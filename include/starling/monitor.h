@@ -54,14 +54,17 @@ typedef struct sl_monitor_subject {
  * use it. SL_EFILE: the socket cannot be made. */
 SL_API int sl_monitor_open(sl_monitor **out, const sl_monitor_subject *subject, const char *folder,
                            sl_error *error);
+struct sl_http_route;
 /* Where else it answers. */
 typedef struct sl_monitor_place {
-    const char *at;     /* HOST:PORT, where {rank} stands for the rank; a name is looked up */
-    const char *key;    /* begins errors: "monitor.listen" */
-    bool is_public;     /* or else on loopback only: */
-    const char *allow;  /* the setting that lets it be public, as errors name it */
-    bool is_any_port;   /* port 0 is a free one */
-    const char *folder; /* of the run whose page is there too (starling/show.h); NULL: none is */
+    const char *at;    /* HOST:PORT, where {rank} stands for the rank; a name is looked up */
+    const char *key;   /* begins errors: "monitor.listen" */
+    bool is_public;    /* or else on loopback only: */
+    const char *allow; /* the setting that lets it be public, as errors name it */
+    bool is_any_port;  /* port 0 is a free one */
+    /* what else is there, such as a run's page (starling/show.h): (route_count) borrowed */
+    const struct sl_http_route *routes;
+    size_t route_count;
 } sl_monitor_place;
 /* SL_EINVAL: the place is none, is taken, or beyond loopback without is_public. */
 SL_API int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,

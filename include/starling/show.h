@@ -3,7 +3,7 @@
 #define STARLING_SHOW_H
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
 #include "starling/board.h"
 
@@ -31,6 +31,15 @@ SL_API const char *sl_show_address(const sl_show *show);
  * does. */
 SL_API void sl_show_finish(sl_show *show);
 SL_API void sl_show_close(sl_show **show);
+
+/* The same as routes of another server, such as a monitor's (starling/monitor.h). Nothing is read
+ * before somebody looks. *routes: (their number, returned) borrowed; of src/http. NULL: out of
+ * memory. To be closed after that server. */
+typedef struct sl_board_page sl_board_page;
+struct sl_http_route;
+SL_API sl_board_page *sl_board_page_open(const char *folder);
+SL_API size_t sl_board_page_routes(const sl_board_page *page, const struct sl_http_route **routes);
+SL_API void sl_board_page_close(sl_board_page **page);
 
 /* The page with the board in it, one file that asks nobody for anything. malloc'ed HTML; NULL: out
  * of memory. */

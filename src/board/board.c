@@ -18,11 +18,12 @@
 static const struct {
     const char *name;
     json_t *(*write)(const sl_board_state *s);
+    bool of_lines; /* they follow from the files' lines alone */
 } parts[] = {
-    {"run", sl_board_run_json},     {"nodes", sl_board_nodes_json},
-    {"edges", sl_board_edges_json}, {"positions", sl_board_positions_json},
-    {"links", sl_board_links_json}, {"curves", sl_board_curves_json},
-    {"strip", sl_board_strip_json}, {"events", sl_board_events_json},
+    {"run", sl_board_run_json, false},     {"nodes", sl_board_nodes_json, false},
+    {"edges", sl_board_edges_json, true},  {"positions", sl_board_positions_json, true},
+    {"links", sl_board_links_json, false}, {"curves", sl_board_curves_json, true},
+    {"strip", sl_board_strip_json, true},  {"events", sl_board_events_json, true},
 };
 enum { PARTS = sizeof parts / sizeof *parts, FLAGS = JSON_COMPACT | JSON_REAL_PRECISION(9) };
 
@@ -30,6 +31,7 @@ struct sl_board {
     char folder[SL_PATH_MAX];
     sl_board_state state;
     uint64_t version;
+    uint64_t lines; /* that were read, as the document was written last */
     struct {
         char *text;
         uint64_t version; /* that it changed in */
@@ -211,10 +213,20 @@ static int read_files(sl_board *b, bool *anew, sl_error *error) {
 
 /* ---- looking ---- */
 
+static uint64_t lines_of(const sl_board_state *s) {
+    uint64_t lines = 0;
+    for (size_t i = 0; i < s->tail_count; i++)
+        lines += s->tails[i].lines;
+    return lines;
+}
+
 /* What has changed since. */
-static int write_parts(sl_board *b, sl_error *error) {
+static int write_parts(sl_board *b, bool anew, sl_error *error) {
+    const uint64_t lines = lines_of(&b->state);
     bool changed = false;
     for (int i = 0; i < PARTS; i++) {
+        if (parts[i].of_lines && !anew && lines == b->lines)
+            continue;
         json_t *part = parts[i].write(&b->state);
         char *text = part != NULL ? json_dumps(part, FLAGS) : NULL;
         json_decref(part);
@@ -230,6 +242,7 @@ static int write_parts(sl_board *b, sl_error *error) {
         changed = true;
     }
     b->version += changed;
+    b->lines = lines;
     return 0;
 }
 
@@ -254,7 +267,7 @@ int sl_board_look(sl_board *b, double patience_s, sl_error *error) {
         return sl_fail(error, result, "%s", why.text);
     if (result != 0)
         sl_board_note(&b->state, why.text);
-    return write_parts(b, error);
+    return write_parts(b, anew, error);
 }
 
 int sl_board_open(sl_board **out, const char *folder, sl_error *error) {

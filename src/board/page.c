@@ -22,16 +22,10 @@
 
 struct sl_board_page {
     char folder[SL_PATH_MAX];
+    sl_http_route routes[SL_BOARD_ROUTES];
     sl_board *board;         /* NULL: nobody has looked */
     _Atomic double looked_s; /* 0: never */
 };
-
-sl_board_page *sl_board_page_open(const char *folder) {
-    sl_board_page *page = calloc(1, sizeof *page);
-    if (page != NULL)
-        snprintf(page->folder, sizeof page->folder, "%s", folder);
-    return page;
-}
 
 void sl_board_page_close(sl_board_page **page) {
     if (*page == NULL)
@@ -119,7 +113,10 @@ static bool tell_changes(void *context, uint64_t *cursor, struct evbuffer *out) 
     return told;
 }
 
-void sl_board_page_routes(sl_board_page *page, sl_http_route routes[SL_BOARD_ROUTES]) {
+sl_board_page *sl_board_page_open(const char *folder) {
+    sl_board_page *page = calloc(1, sizeof *page);
+    if (page == NULL)
+        return NULL;
     const sl_http_route all[SL_BOARD_ROUTES] = {
         {.path = "/", .answer = give_html},
         {.path = "/page.css", .answer = give_css},
@@ -128,5 +125,12 @@ void sl_board_page_routes(sl_board_page *page, sl_http_route routes[SL_BOARD_ROU
         {.path = "/board", .context = page, .answer = give_board},
         {.path = "/events", .context = page, .stream = tell_changes},
     };
-    memcpy(routes, all, sizeof all);
+    snprintf(page->folder, sizeof page->folder, "%s", folder);
+    memcpy(page->routes, all, sizeof all);
+    return page;
+}
+
+size_t sl_board_page_routes(const sl_board_page *page, const sl_http_route **routes) {
+    *routes = page->routes;
+    return SL_BOARD_ROUTES;
 }

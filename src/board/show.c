@@ -30,15 +30,15 @@ static void write_address(sl_show *show, const char *host) {
 }
 
 static int serve(sl_show *show, const sl_show_place *place, sl_error *error) {
-    sl_http_route routes[SL_BOARD_ROUTES];
+    const sl_http_route *routes;
     char host[SL_HOST_MAX];
     sl_http_place at = {
         .host = host, .is_public = place->is_public, .allow = place->allow, .key = place->key};
     int result = sl_place_parse(host, &at.port, place->at, 0, place->key, error);
     if (result != 0)
         return result;
-    sl_board_page_routes(show->page, routes);
-    result = sl_http_open(&show->http, &at, routes, SL_BOARD_ROUTES, error);
+    const size_t count = sl_board_page_routes(show->page, &routes);
+    result = sl_http_open(&show->http, &at, routes, count, error);
     if (result == 0)
         write_address(show, host);
     return result;

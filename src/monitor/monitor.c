@@ -1,11 +1,11 @@
 /* monitor.c - see starling/monitor.h. What is where at the HTTP server. */
 #include "starling/monitor.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "board/page.h"
 #include "http/http.h"
 #include "launch/roster.h"
 #include "monitor/health.h"
@@ -15,8 +15,7 @@
 struct sl_monitor {
     sl_monitor_subject of;
     bool in_folder;
-    sl_board_page *page; /* NULL: none is served */
-    bool predicts;       /* somebody has asked for metrics: */
+    bool predicts; /* somebody has asked for metrics: */
     double contraction;
     sl_http *http;
 };
@@ -66,30 +65,24 @@ static void show_ready(void *context, const char *query, sl_http_answer *out) {
 
 enum { OWN_ROUTES = 4 };
 
-/* shown: the folder of the run whose page is there; NULL: none is. */
+/* more (more_count): what else is there. */
 static int serve(sl_monitor **out, const sl_monitor_subject *subject, const sl_http_place *place,
-                 const char *shown, sl_error *error) {
+                 const sl_http_route *more, size_t more_count, sl_error *error) {
     sl_monitor *m = calloc(1, sizeof *m);
-    if (m != NULL && shown != NULL)
-        m->page = sl_board_page_open(shown);
-    if (m == NULL || (shown != NULL && m->page == NULL)) {
-        free(m);
+    if (m == NULL)
         return sl_fail(error, SL_ENOMEM, "monitor: out of memory");
-    }
     m->of = *subject;
     m->in_folder = place->folder != NULL;
-    sl_http_route routes[OWN_ROUTES + SL_BOARD_ROUTES] = {
+    sl_http_route routes[SL_HTTP_ROUTES_MAX] = {
         {.path = "/status", .context = m, .answer = show_status},
         {.path = "/metrics", .context = m, .answer = show_metrics},
         {.path = "/livez", .context = m, .answer = show_live},
         {.path = "/readyz", .context = m, .answer = show_ready},
     };
-    size_t count = OWN_ROUTES;
-    if (m->page != NULL) {
-        sl_board_page_routes(m->page, routes + OWN_ROUTES);
-        count += SL_BOARD_ROUTES;
-    }
-    const int result = sl_http_open(&m->http, place, routes, count, error);
+    assert(more_count <= SL_HTTP_ROUTES_MAX - OWN_ROUTES);
+    if (more_count > 0)
+        memcpy(routes + OWN_ROUTES, more, more_count * sizeof *more);
+    const int result = sl_http_open(&m->http, place, routes, OWN_ROUTES + more_count, error);
     if (result == 0)
         *out = m;
     else
@@ -101,7 +94,7 @@ int sl_monitor_open(sl_monitor **out, const sl_monitor_subject *subject, const c
                     sl_error *error) {
     char name[SL_MONITOR_NAME_MAX];
     sl_monitor_name(name, subject->rank);
-    return serve(out, subject, &(sl_http_place){.folder = folder, .name = name}, NULL, error);
+    return serve(out, subject, &(sl_http_place){.folder = folder, .name = name}, NULL, 0, error);
 }
 
 static int find_place(const sl_monitor_subject *of, char host[SL_HOST_MAX], uint16_t *port,
@@ -128,7 +121,8 @@ int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,
                         .hint = "agents on one host need ports of their own, such as "
                                 "127.0.0.1:91{rank}0"};
     const int result = find_place(subject, host, &at.port, place, error);
-    return result != 0 ? result : serve(out, subject, &at, place->folder, error);
+    return result != 0 ? result
+                       : serve(out, subject, &at, place->routes, place->route_count, error);
 }
 
 uint16_t sl_monitor_port(const sl_monitor *m) {
@@ -141,6 +135,5 @@ void sl_monitor_close(sl_monitor **monitor) {
         return;
     *monitor = NULL;
     sl_http_close(&m->http);
-    sl_board_page_close(&m->page);
     free(m);
 }

@@ -19,6 +19,19 @@ CELLS = """[...document.querySelectorAll(arguments[0] + ' tbody tr')].map((row) 
 NODES = """[...document.querySelectorAll('#graph .node')].map((n) => [n.className.baseVal,
     n.getAttribute('aria-label')])"""
 
+DRAWN = """(async () => {
+    const kept = board.curves, names = Object.keys(kept).filter((name) => name !== 'round');
+    for (let i = 0; i < 300; i++) {
+        board.curves = {round: [1, 9, 20]};
+        for (const name of names)
+            board.curves[name] = [i, i + 7, i + 1].map((k) => k % 9 ? 7 ** (k % 40 - 20) * k : 0);
+        draw(["curves"]);
+        await 0;
+    }
+    board.curves = kept;
+    draw(['curves']);
+    return document.querySelectorAll('canvas').length })()"""
+
 
 def near(a, b):
     return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
@@ -187,6 +200,7 @@ def a_browser_follows_a_run(scene):
         captions, last = browser.look(CAPTION), read_lines(folder, "consensus.jsonl")[-1]
         check(f"round {last['round']}" in captions[2], captions)
         check(f"measured {float('%.3g' % last['consensus_distance']):g}" in captions[2], captions)
+        check(browser.look(DRAWN) == 5, "curves of any size")
         for width in (360, 1200, 2400):
             fits(browser, width)
         asked = browser.requests()

@@ -39,6 +39,7 @@ typedef struct peer {
     sl_agent *agent;
     sl_monitor *monitor; /* NULL: the folder can hold no socket */
     sl_monitor *port;    /* at monitor.listen; NULL: nowhere */
+    sl_board_page *page; /* there */
     sl_roster *roster;
     reloads reloads;
     const char *outcome; /* of a run that has not come to its end; NULL: a failure, or a signal */
@@ -368,15 +369,18 @@ static void open_monitor(peer *p) {
 static int listen_for_lookers(peer *p, sl_error *error) {
     const sl_experiment *e = p->trial.experiment;
     const sl_monitor_subject subject = subject_of(p);
-    const sl_monitor_place place = {.at = e->monitor.listen,
-                                    .key = "monitor.listen",
-                                    .folder = p->path,
-                                    .allow = "\"monitor\": {\"public\": true}",
-                                    .is_public =
-                                        e->monitor.is_public || e->security.trusted_network};
+    sl_monitor_place place = {.at = e->monitor.listen,
+                              .key = "monitor.listen",
+                              .allow = "\"monitor\": {\"public\": true}",
+                              .is_public = e->monitor.is_public || e->security.trusted_network};
     const bool is_for_run = reports(p) && strstr(place.at, "{rank}") == NULL; /* run_page.h */
-    return place.at[0] == '\0' || is_for_run ? 0
-                                             : sl_monitor_listen(&p->port, &subject, &place, error);
+    if (place.at[0] == '\0' || is_for_run)
+        return 0;
+    p->page = sl_board_page_open(p->path);
+    if (p->page == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for a page");
+    place.route_count = sl_board_page_routes(p->page, &place.routes);
+    return sl_monitor_listen(&p->port, &subject, &place, error);
 }
 
 /* Nobody has asked it to leave: for `starling run` it is lost. The same command goes on. */
@@ -433,6 +437,7 @@ static void close_peer(peer *p, const char *why) {
     agent_to_stop = NULL;
     sl_monitor_close(&p->monitor);
     sl_monitor_close(&p->port);
+    sl_board_page_close(&p->page);
     reloads_close(&p->reloads);
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);

@@ -31,7 +31,8 @@
       .filter((value) => value !== null && (!figure.log || value > 0));
     if (values.length === 0) return figure.log ? [0.1, 1] : [0, 1];
     const low = Math.min(...values), high = Math.max(...values);
-    if (figure.log) return [low / 1.5, high * 1.5];
+    if (figure.log) return [low, high].map((v, i) => (i ? 1.5 : 1 / 1.5) *
+      Math.min(1e30, Math.max(1e-30, v)));
     const gap = high > low ? 0.05 * (high - low) : Math.abs(high) * 0.1 || 1;
     return [Math.max(0, low - gap), high + gap];
   }
@@ -52,6 +53,17 @@
     return { stroke: path, fill: null, clip: null, band: null, gaps: null, flags: 0 };
   }
 
+  /* uPlot's own never end where a logarithmic scale does not begin at a round number. Few decades
+   * have three ticks each, many less than one. */
+  function logTicks(u, axis, low, high) {
+    const from = Math.floor(Math.log10(low)), until = Math.ceil(Math.log10(high));
+    const every = Math.ceil((until - from) / 5), ticks = [];
+    for (let exponent = from; exponent <= until; exponent += every)
+      for (const digit of until - from > 2 ? [1] : [1, 2, 5])
+        ticks.push(Number(`${digit}e${exponent}`));
+    return ticks.filter((tick) => tick >= low && tick <= high);
+  }
+
   function options(figure, width) {
     const axis = { stroke: colour("dim"), grid: { stroke: colour("rule"), width: 1 },
       ticks: { show: false }, font: "11px system-ui, sans-serif" };
@@ -63,6 +75,7 @@
       axes: [
         { ...axis, size: 24, values: (u, ticks) => ticks.map(short) },
         { ...axis, size: 52, space: 26,
+          ...(figure.log ? { splits: logTicks, filter: (u, ticks) => ticks } : {}),
           values: (u, ticks) => ticks.map((v) => (figure.lines[0].of === "bytes"
             ? short(v / 1e6) + " MB" : short(v))) }],
       series: [{}, ...figure.lines.map((line) => ({ stroke: colour(line.ink), width: 1.7,
