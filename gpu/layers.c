@@ -79,19 +79,10 @@ static void backward(const sl_layer_call *c) {
 
 /* Their work space counts as device memory, as vectors do. */
 static int open_products(sl_error *error) {
-    const size_t bytes = device_product_bytes();
     char text[DEVICE_TEXT_MAX];
-    void *space = memory_take(bytes);
-    if (space == NULL) {
-        sl_vec_memory m;
-        memory_describe(&m);
-        snprintf(text, sizeof text,
-                 "matrix products work in %.1f MB, and %.1f MB are free, of which "
-                 "device_memory_gb allows %.1f MB",
-                 1e-6 * (double)bytes, 1e-6 * (double)m.free,
-                 1e-6 * (double)(m.limit > 0 ? m.limit : m.free));
-        return vec_fail(error, text);
-    }
+    void *space = memory_take(device_product_bytes());
+    if (space == NULL)
+        return SL_ENOMEM;
     if (device_open_products(space, text))
         return 0;
     memory_give_back(space);

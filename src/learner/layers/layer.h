@@ -172,8 +172,8 @@ typedef struct sl_layer_backend {
     const sl_layer_ops *const *kinds; /* (SL_LAYER_KINDS); NULL: it cannot compute that kind */
     size_t (*loss_scratch)(uint32_t rows);
     void (*loss)(const sl_loss_call *call);
-    /* Comes before all calls, any number of times; NULL: nothing is to be opened. SL_EDEVICE or
-     * SL_ENOMEM: what is missing. */
+    /* Comes before all calls, any number of times; NULL: nothing is to be opened. SL_EDEVICE: what
+     * is missing; SL_ENOMEM, without words: see sl_vec_no_memory. */
     int (*open)(sl_error *error);
 } sl_layer_backend;
 

@@ -149,6 +149,13 @@ static int check_kinds(const sl_network *net, sl_error *error) {
     return 0;
 }
 
+static int open_backend(const sl_network *net, sl_error *error) {
+    const int result = net->backend->open != NULL ? net->backend->open(error) : 0;
+    return result == SL_ENOMEM
+               ? sl_vec_no_memory(net->vec, error, "model: working memory of matrix products")
+               : result;
+}
+
 int sl_network_open(sl_network *out, const sl_layers *table, const sl_vec_ops *vec,
                     uint32_t rows_max, sl_error *error) {
     assert(table->count > 0 && rows_max > 0);
@@ -160,10 +167,10 @@ int sl_network_open(sl_network *out, const sl_layers *table, const sl_vec_ops *v
     net.positions = end.height * end.width;
     net.classes = end.channels;
     int result = check_kinds(&net, error);
-    if (result == 0 && net.backend->open != NULL)
-        result = net.backend->open(error);
     if (result == 0)
         result = allocate_work(&net, error);
+    if (result == 0)
+        result = open_backend(&net, error);
     if (result != 0)
         sl_network_close(&net);
     else
