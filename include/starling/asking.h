@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/socket.h>
 #include <sys/types.h>
 
 #include "starling/api.h"
@@ -25,9 +26,17 @@ typedef struct sl_asked {
     char *said; /* JSON, as in starling/monitor.h; NULL: nothing in time */
 } sl_asked;
 
-/* Asks all at once, for at most patience_s. Who has ended is left out. *out (*count) is by rank, to
- * be freed with sl_asked_free. SL_EFILE: the folder cannot be read. */
-SL_API int sl_ask_folder(sl_asked **out, size_t *count, const char *folder, double patience_s,
+/* Where an agent answers that may have no socket in the folder. */
+typedef struct sl_asked_port {
+    uint32_t rank;
+    struct sockaddr_storage address;
+} sl_asked_port;
+
+/* Asks all at once, for at most patience_s, those at ports (port_count) too. Left out is who has
+ * ended, and who does not answer at a port. *out (*count) is by rank, then ports, to be freed with
+ * sl_asked_free. SL_EFILE: the folder cannot be read. */
+SL_API int sl_ask_folder(sl_asked **out, size_t *count, const char *folder,
+                         const sl_asked_port *ports, size_t port_count, double patience_s,
                          sl_error *error);
 /* The same of the one agent at HOST:PORT; also another of its pages, as "/board" beside "/status",
  * where there is one. SL_EINVAL: that is none, or the host is unknown. */

@@ -1,7 +1,8 @@
 /* board.h - a run as one document: what its folder says so far, and what its agents say now.
  *
  * The run folder is the model (docs/outputs.md). A look reads what its files have got since the one
- * before, and asks the agents that run in it on this machine. The document is JSON:
+ * before, and asks the agents that run in it on this machine, and others at their ports. The
+ * document is JSON:
  *
  *   "version"    grows with each look that changed something
  *   "run"        {"name", "algorithm", "driver", "nodes", "rounds", "started", "ended", "outcome",
@@ -45,6 +46,7 @@
 #include <stdint.h>
 
 #include "starling/api.h"
+#include "starling/asking.h"
 #include "starling/error.h"
 
 #ifdef __cplusplus
@@ -58,6 +60,8 @@ typedef struct sl_board sl_board;
 /* Reads what is there. SL_EFILE: no such folder; no run in it; its config.json is not whole, or of
  * a version that this one does not read. */
 SL_API int sl_board_open(sl_board **out, const char *folder, sl_error *error);
+/* Of agents that may have no socket in the folder; borrowed for the board's life. */
+SL_API void sl_board_ask_at(sl_board *board, const sl_asked_port *ports, size_t count);
 /* Looks again; asks agents for at most patience_s, none with 0. What cannot be read becomes one of
  * the document's notes. SL_ENOMEM. */
 SL_API int sl_board_look(sl_board *board, double patience_s, sl_error *error);

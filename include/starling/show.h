@@ -38,6 +38,9 @@ SL_API void sl_show_close(sl_show **show);
 typedef struct sl_board_page sl_board_page;
 struct sl_http_route;
 SL_API sl_board_page *sl_board_page_open(const char *folder);
+/* Once, from any thread: agents that are asked, too; see sl_board_ask_at. ports: malloc'ed, and the
+ * page's from now on. */
+SL_API void sl_board_page_ask_at(sl_board_page *page, sl_asked_port *ports, size_t count);
 SL_API size_t sl_board_page_routes(const sl_board_page *page, const struct sl_http_route **routes);
 SL_API void sl_board_page_close(sl_board_page **page);
 

@@ -28,6 +28,7 @@ typedef struct talk {
     char *heard;
     size_t bytes;
     bool whole, gone; /* gone: nobody is at the socket any longer */
+    bool calls;       /* at a port, which may not have answered yet */
 } talk;
 
 /* ---- who is there ---- */
@@ -84,6 +85,10 @@ static pid_t process_of(int fd) {
     return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &bytes) == 0 ? other.pid : 0;
 }
 
+static bool say(talk *t) {
+    return send(t->fd, request, sizeof request - 1, MSG_NOSIGNAL) == sizeof request - 1;
+}
+
 /* A folder's path may be longer than a socket's address. */
 static void call(talk *t, int folder) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -92,12 +97,30 @@ static void call(talk *t, int folder) {
     snprintf(address.sun_path, sizeof address.sun_path, "/proc/self/fd/%d/%s", folder, name);
     t->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (t->fd >= 0 && connect(t->fd, (const struct sockaddr *)&address, sizeof address) == 0 &&
-        send(t->fd, request, sizeof request - 1, MSG_NOSIGNAL) == sizeof request - 1) {
+        say(t)) {
         t->pid = process_of(t->fd);
         return;
     }
     t->gone = errno == ECONNREFUSED || errno == ENOENT;
     hang_up(t);
+}
+
+static void call_port(talk *t, const struct sockaddr_storage *address) {
+    const socklen_t bytes =
+        address->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    t->gone = t->calls = true; /* until it answers */
+    t->fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (t->fd >= 0 && connect(t->fd, (const struct sockaddr *)address, bytes) != 0 &&
+        errno != EINPROGRESS)
+        hang_up(t);
+}
+
+static void get_through(talk *t) {
+    int failure = 0;
+    socklen_t bytes = sizeof failure;
+    t->calls = false;
+    if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &failure, &bytes) != 0 || failure != 0 || !say(t))
+        hang_up(t);
 }
 
 /* What is there to be read; hangs up at the end. */
@@ -111,6 +134,7 @@ static void hear(talk *t) {
                      : NULL;
     if (more == NULL) {
         t->whole = bytes == 0;
+        t->gone = t->gone && !t->whole;
         hang_up(t);
         return;
     }
@@ -125,7 +149,7 @@ static void hear_all(talk *all, size_t count, struct pollfd *places, double pati
     while (true) {
         size_t open = 0;
         for (size_t i = 0; i < count; i++) {
-            places[i] = (struct pollfd){.fd = all[i].fd, .events = POLLIN};
+            places[i] = (struct pollfd){.fd = all[i].fd, .events = all[i].calls ? POLLOUT : POLLIN};
             open += all[i].fd >= 0;
         }
         const double left_s = until_s - sl_clock_seconds();
@@ -133,7 +157,7 @@ static void hear_all(talk *all, size_t count, struct pollfd *places, double pati
             return;
         for (size_t i = 0; i < count; i++)
             if (all[i].fd >= 0 && places[i].revents != 0)
-                hear(&all[i]);
+                (all[i].calls ? get_through : hear)(&all[i]);
     }
 }
 
@@ -146,12 +170,17 @@ static char *body_of(const talk *t) {
     return body != NULL ? strdup(body + 4) : NULL;
 }
 
-static int ask(talk *all, size_t count, int folder, double patience_s, sl_error *error) {
+/* The last ones are at ports. */
+static int ask(talk *all, size_t count, int folder, const sl_asked_port *ports, size_t port_count,
+               double patience_s, sl_error *error) {
     struct pollfd *places = calloc(count + 1, sizeof *places);
     if (places == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory");
     for (size_t i = 0; i < count; i++)
-        call(&all[i], folder);
+        if (i + port_count < count)
+            call(&all[i], folder);
+        else
+            call_port(&all[i], &ports[i + port_count - count].address);
     hear_all(all, count, places, patience_s);
     free(places);
     return 0;
@@ -240,8 +269,8 @@ int sl_ask_place(sl_asked **out, size_t *count, const char *place, const char *p
 
 /* ---- in a folder ---- */
 
-int sl_ask_folder(sl_asked **out, size_t *count, const char *folder, double patience_s,
-                  sl_error *error) {
+int sl_ask_folder(sl_asked **out, size_t *count, const char *folder, const sl_asked_port *ports,
+                  size_t port_count, double patience_s, sl_error *error) {
     talk *all = NULL;
     size_t talks = 0;
     DIR *entries = opendir(folder);
@@ -249,8 +278,11 @@ int sl_ask_folder(sl_asked **out, size_t *count, const char *folder, double pati
         return sl_fail(error, SL_EFILE, "%s: is no folder that can be read: %s", folder,
                        strerror(errno));
     int result = find_sockets(&all, &talks, entries, error);
+    for (size_t i = 0; i < port_count && result == 0; i++)
+        if (!add_talk(&all, &talks, ports[i].rank))
+            result = sl_fail(error, SL_ENOMEM, "out of memory");
     if (result == 0)
-        result = ask(all, talks, dirfd(entries), patience_s, error);
+        result = ask(all, talks, dirfd(entries), ports, port_count, patience_s, error);
     if (result == 0)
         result = keep_answers(out, count, all, talks, error);
     for (size_t i = 0; i < talks; i++) {

@@ -29,6 +29,8 @@ enum { PARTS = sizeof parts / sizeof *parts, FLAGS = JSON_COMPACT | JSON_REAL_PR
 
 struct sl_board {
     char folder[SL_PATH_MAX];
+    const sl_asked_port *ports; /* (port_count) borrowed */
+    size_t port_count;
     sl_board_state state;
     uint64_t version;
     uint64_t lines; /* that were read, as the document was written last */
@@ -262,7 +264,7 @@ int sl_board_look(sl_board *b, double patience_s, sl_error *error) {
     if (result == 0 && anew)
         result = read_anew(b, &why);
     if (result == 0)
-        result = sl_board_ask(&b->state, b->folder, patience_s, &why);
+        result = sl_board_ask(&b->state, b->folder, b->ports, b->port_count, patience_s, &why);
     if (result == SL_ENOMEM || b->state.experiment == NULL)
         return sl_fail(error, result, "%s", why.text);
     if (result != 0)
@@ -286,6 +288,11 @@ int sl_board_open(sl_board **out, const char *folder, sl_error *error) {
     else
         sl_board_close(&b);
     return result;
+}
+
+void sl_board_ask_at(sl_board *b, const sl_asked_port *ports, size_t count) {
+    b->ports = ports;
+    b->port_count = count;
 }
 
 void sl_board_close(sl_board **board) {

@@ -23,16 +23,24 @@
 struct sl_board_page {
     char folder[SL_PATH_MAX];
     sl_http_route routes[SL_BOARD_ROUTES];
-    sl_board *board;         /* NULL: nobody has looked */
-    _Atomic double looked_s; /* 0: never */
+    sl_asked_port *ports;
+    _Atomic size_t port_count; /* is set after them */
+    sl_board *board;           /* NULL: nobody has looked */
+    _Atomic double looked_s;   /* 0: never */
 };
 
 void sl_board_page_close(sl_board_page **page) {
     if (*page == NULL)
         return;
     sl_board_close(&(*page)->board);
+    free((*page)->ports);
     free(*page);
     *page = NULL;
+}
+
+void sl_board_page_ask_at(sl_board_page *page, sl_asked_port *ports, size_t count) {
+    page->ports = ports;
+    page->port_count = count;
 }
 
 bool sl_board_page_is_watched(const sl_board_page *page) {
@@ -41,13 +49,16 @@ bool sl_board_page_is_watched(const sl_board_page *page) {
 
 static int look(sl_board_page *p, sl_error *error) {
     const double now_s = sl_clock_seconds();
+    const size_t port_count = p->port_count;
     int result = 0;
     if (p->board == NULL)
         result = sl_board_open(&p->board, p->folder, error);
     else if (now_s - p->looked_s < LOOK_EVERY_S)
         return 0;
-    if (result == 0)
+    if (result == 0) {
+        sl_board_ask_at(p->board, port_count > 0 ? p->ports : NULL, port_count);
         result = sl_board_look(p->board, PATIENCE_S, error);
+    }
     p->looked_s = sl_clock_seconds();
     return result;
 }

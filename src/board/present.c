@@ -112,17 +112,18 @@ static void take_hearsay(sl_board_state *s, const json_t *answer) {
     }
 }
 
-int sl_board_ask(sl_board_state *s, const char *folder, double patience_s, sl_error *error) {
+int sl_board_ask(sl_board_state *s, const char *folder, const sl_asked_port *ports,
+                 size_t port_count, double patience_s, sl_error *error) {
     sl_asked *all = NULL;
     size_t count = 0;
     forget(s);
     if (patience_s <= 0 || s->node_count == 0)
         return 0;
-    const int result = sl_ask_folder(&all, &count, folder, patience_s, error);
+    const int result = sl_ask_folder(&all, &count, folder, ports, port_count, patience_s, error);
     json_t **answers = result == 0 ? calloc(count + 1, sizeof *answers) : NULL;
     for (size_t i = 0; i < count && answers != NULL; i++) {
         answers[i] = all[i].said != NULL ? json_loads(all[i].said, 0, NULL) : NULL;
-        if (all[i].rank >= s->node_count)
+        if (all[i].rank >= s->node_count || s->nodes[all[i].rank].answers)
             continue;
         s->nodes[all[i].rank].is_there = true;
         s->nodes[all[i].rank].answers = take_own(s, all[i].rank, answers[i]);

@@ -149,7 +149,9 @@ int sl_board_take_fresh(sl_board_state *s, sl_error *error);
 void sl_board_forget_fresh(sl_board_state *s);
 
 /* ---- present.c: what agents say ---- */
-int sl_board_ask(sl_board_state *s, const char *folder, double patience_s, sl_error *error);
+/* ports (port_count): of agents that may have no socket in the folder. */
+int sl_board_ask(sl_board_state *s, const char *folder, const sl_asked_port *ports,
+                 size_t port_count, double patience_s, sl_error *error);
 
 /* ---- document.c, columns.c: as JSON; NULL: out of memory ---- */
 json_t *sl_board_run_json(const sl_board_state *s);
@@ -167,8 +169,6 @@ typedef struct sl_phases {
 sl_phases sl_phases_between(const sl_sample *before, const sl_sample *after);
 /* Seconds that it was down, up to so many since the run began. */
 double sl_down_seconds(const sl_board_node *n, double until_s);
-/* A node's first line of metrics says when its first round began, which its log tells, too. */
-void sl_board_set_clock(sl_board_state *s, uint32_t rank);
 /* A node's first line of metrics says when its first round began, which its log tells, too. */
 void sl_board_set_clock(sl_board_state *s, uint32_t rank);
 

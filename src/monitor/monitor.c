@@ -2,6 +2,7 @@
 #include "starling/monitor.h"
 
 #include <assert.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,16 +98,17 @@ int sl_monitor_open(sl_monitor **out, const sl_monitor_subject *subject, const c
     return serve(out, subject, &(sl_http_place){.folder = folder, .name = name}, NULL, 0, error);
 }
 
-static int find_place(const sl_monitor_subject *of, char host[SL_HOST_MAX], uint16_t *port,
+/* Of a rank. */
+static int find_place(uint32_t rank, uint32_t nodes, char host[SL_HOST_MAX], uint16_t *port,
                       const sl_monitor_place *place, sl_error *error) {
     sl_roster *all = NULL;
     if (strstr(place->at, "{rank}") == NULL)
         return sl_place_parse(host, port, place->at, !place->is_any_port, place->key, error);
-    int result = sl_roster_find(&all, place->at, of->nodes, 0, 0, error);
+    int result = sl_roster_find(&all, place->at, nodes, 0, 0, error);
     if (result != 0)
         return sl_fail_prefix(error, result, "%s: ", place->key);
-    snprintf(host, SL_HOST_MAX, "%s", sl_roster_host(all, of->rank));
-    *port = sl_roster_port(all, of->rank);
+    snprintf(host, SL_HOST_MAX, "%s", sl_roster_host(all, rank));
+    *port = sl_roster_port(all, rank);
     sl_roster_close(&all);
     return 0;
 }
@@ -120,9 +122,38 @@ int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,
                         .key = place->key,
                         .hint = "agents on one host need ports of their own, such as "
                                 "127.0.0.1:91{rank}0"};
-    const int result = find_place(subject, host, &at.port, place, error);
+    const int result = find_place(subject->rank, subject->nodes, host, &at.port, place, error);
     return result != 0 ? result
                        : serve(out, subject, &at, place->routes, place->route_count, error);
+}
+
+static bool set_port(struct sockaddr_storage *address, uint16_t port) {
+    if (address->ss_family == AF_INET6)
+        ((struct sockaddr_in6 *)address)->sin6_port = htons(port);
+    else
+        ((struct sockaddr_in *)address)->sin_port = htons(port);
+    return address->ss_family != 0;
+}
+
+size_t sl_monitor_neighbours(sl_asked_port **out, const sl_monitor_subject *of,
+                             const sl_monitor_place *place, const sl_roster *roster) {
+    const sl_topology *topology = of->experiment->topology;
+    const uint32_t *peers,
+        nodes = sl_topology_nodes(topology),
+        count = of->rank < nodes ? sl_topology_peers(topology, of->rank, &peers) : 0;
+    sl_asked_port *all = malloc((count + 1) * sizeof *all);
+    size_t found = 0;
+    for (uint32_t i = 0; i < count && all != NULL; i++) {
+        char host[SL_HOST_MAX];
+        uint16_t port;
+        if (peers[i] >= sl_roster_count(roster) ||
+            find_place(peers[i], of->nodes, host, &port, place, NULL) != 0)
+            continue;
+        all[found] = (sl_asked_port){peers[i], sl_roster_address(roster, peers[i])};
+        found += set_port(&all[found].address, port);
+    }
+    *out = all;
+    return found;
 }
 
 uint16_t sl_monitor_port(const sl_monitor *m) {

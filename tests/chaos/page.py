@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import statistics
 
 from _browser import Browser, fetch, fetch_axe, missing
@@ -122,16 +123,34 @@ def what_is_no_run_gets_one_sentence(scene):
     scene.call("show", half).check_refused("written by starling 9.1.0")
 
 
+def ports_by_rank(count):
+    """What stands before a rank in free ports, one for each."""
+    while True:
+        before = free_ports(1)[0] // 10
+        try:
+            for rank in range(count):
+                with socket.create_server(("127.0.0.1", 10 * before + rank)):
+                    pass
+        except OSError:
+            continue
+        return before
+
+
 def a_lone_agent_shows_what_it_knows(scene):
-    """Its own folder has its own curves and edges, and what neighbours have told it."""
-    ports, lookers = free_ports(3), free_ports(1)[0]
-    ring = {"nodes": 3, "family": "ring"}
+    """Its own folder has its own curves and edges; its neighbour, which is asked, tells the other
+    one of theirs."""
+    ports, lookers = free_ports(3), ports_by_rank(2)
     scene.take_time()
-    path, roster = scene.experiment(topology=ring, record__every=50), scene.roster(ports)
-    look = ("--set", f"monitor.listen=127.0.0.1:{lookers}")
-    agents = [scene.agent(path, rank, roster, *(look if rank == 0 else ())) for rank in range(3)]
+    path = scene.experiment(topology={"nodes": 3, "family": "path"}, record__every=50)
+    look = ("--set", f"monitor.listen=127.0.0.1:{lookers}{{rank}}")
+    agents = [
+        scene.agent(path, rank, scene.roster(ports), *(look if rank < 2 else ()))
+        for rank in range(3)
+    ]
     agents[0].wait_for("round 100/")
-    board = json.loads(fetch(f"http://127.0.0.1:{lookers}/board")[1])
+    board = json.loads(fetch(f"http://127.0.0.1:{lookers}0/board")[1])
+    told = {(link["from"], link["to"]) for link in board["links"] if link["protection"]}
+    check(told == {(1, 0), (0, 1), (2, 1)}, board["links"])
     check(board["run"]["rank"] == 0, board["run"])
     check(board["curves"]["round"][:2] == [50, 100], board["curves"])
     check(board["strip"][1]["until"] == [] and board["strip"][0]["until"] != [], board["strip"])

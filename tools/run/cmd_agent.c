@@ -15,6 +15,7 @@
 #include "run/beginning.h"
 #include "run/child.h"
 #include "run/live_view.h"
+#include "run/lookers.h"
 #include "run/missing.h"
 #include "run/node_table.h"
 #include "run/reloads.h"
@@ -37,9 +38,7 @@ typedef struct peer {
     bool meets;                  /* it is meeting the others, or has failed to */
     sl_credentials *credentials; /* NULL: it proves nothing */
     sl_agent *agent;
-    sl_monitor *monitor; /* NULL: the folder can hold no socket */
-    sl_monitor *port;    /* at monitor.listen; NULL: nowhere */
-    sl_board_page *page; /* there */
+    lookers lookers;
     sl_roster *roster;
     reloads reloads;
     const char *outcome; /* of a run that has not come to its end; NULL: a failure, or a signal */
@@ -358,7 +357,7 @@ static sl_monitor_subject subject_of(const peer *p) {
 static void open_monitor(peer *p) {
     const sl_monitor_subject subject = subject_of(p);
     sl_error error;
-    if (sl_monitor_open(&p->monitor, &subject, p->path, &error) != 0) {
+    if (sl_monitor_open(&p->lookers.monitor, &subject, p->path, &error) != 0) {
         char text[SL_ERROR_TEXT_MAX + 64];
         snprintf(text, sizeof text, "warning: `starling status` will not see this agent: %s",
                  error.text);
@@ -366,21 +365,18 @@ static void open_monitor(peer *p) {
     }
 }
 
+/* That of `starling run` is its parent's: run_page.h. */
 static int listen_for_lookers(peer *p, sl_error *error) {
-    const sl_experiment *e = p->trial.experiment;
     const sl_monitor_subject subject = subject_of(p);
-    sl_monitor_place place = {.at = e->monitor.listen,
-                              .key = "monitor.listen",
-                              .allow = "\"monitor\": {\"public\": true}",
-                              .is_public = e->monitor.is_public || e->security.trusted_network};
-    const bool is_for_run = reports(p) && strstr(place.at, "{rank}") == NULL; /* run_page.h */
-    if (place.at[0] == '\0' || is_for_run)
-        return 0;
-    p->page = sl_board_page_open(p->path);
-    if (p->page == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for a page");
-    place.route_count = sl_board_page_routes(p->page, &place.routes);
-    return sl_monitor_listen(&p->port, &subject, &place, error);
+    const bool is_for_run =
+        reports(p) && strstr(p->trial.experiment->monitor.listen, "{rank}") == NULL;
+    return is_for_run ? 0 : lookers_listen(&p->lookers, &subject, p->path, error);
+}
+
+static void show_neighbours(peer *p) {
+    const sl_monitor_subject subject = subject_of(p);
+    if (!reports(p))
+        lookers_show_neighbours(&p->lookers, &subject, p->roster);
 }
 
 /* Nobody has asked it to leave: for `starling run` it is lost. The same command goes on. */
@@ -435,9 +431,7 @@ static int train(peer *p, sl_error *error) {
 static void close_peer(peer *p, const char *why) {
     live_view_clear(&p->view);
     agent_to_stop = NULL;
-    sl_monitor_close(&p->monitor);
-    sl_monitor_close(&p->port);
-    sl_board_page_close(&p->page);
+    lookers_close(&p->lookers);
     reloads_close(&p->reloads);
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);
@@ -483,6 +477,8 @@ static int prepare(peer *p, sl_error *error) {
         result = find_others(p, error);
     if (result == 0 && !reports(p))
         result = open_folder(p, error);
+    if (result == 0)
+        show_neighbours(p);
     if (result == 0) {
         agent_to_stop = p->agent;
         if (stop_requested)

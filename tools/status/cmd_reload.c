@@ -87,7 +87,7 @@ static int hear_all(const char *folder, told *all, size_t count) {
         sl_asked *now = NULL;
         size_t there = 0;
         nanosleep(&between, NULL);
-        if (sl_ask_folder(&now, &there, folder, PATIENCE_S, NULL) != 0)
+        if (sl_ask_folder(&now, &there, folder, NULL, 0, PATIENCE_S, NULL) != 0)
             break;
         for (size_t i = 0; i < there; i++) {
             told *t = find(all, count, now[i].rank);
@@ -128,7 +128,7 @@ static int run(void *request, char *const *operands, size_t operand_count) {
     (void)request;
     (void)operand_count;
     catch_signals(NULL);
-    if (sl_ask_folder(&there, &count, operands[0], PATIENCE_S, &error) != 0) {
+    if (sl_ask_folder(&there, &count, operands[0], NULL, 0, PATIENCE_S, &error) != 0) {
         complain("%s", error.text);
         return TOOL_USAGE;
     }

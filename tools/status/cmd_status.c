@@ -105,7 +105,7 @@ static int run(void *request, char *const *operands, size_t count) {
     const char *where = operands[0];
     const bool at_port = access(where, F_OK) != 0 && strchr(where, ':') != NULL;
     int result = at_port ? sl_ask_place(&all, &agents, where, "/status", PATIENCE_S, &error)
-                         : sl_ask_folder(&all, &agents, where, PATIENCE_S, &error);
+                         : sl_ask_folder(&all, &agents, where, NULL, 0, PATIENCE_S, &error);
     if (result == 0 && !at_port && !r->json)
         outcomes_tell(where);
     if (result == 0 && agents == 0 && !r->json)
