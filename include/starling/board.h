@@ -71,6 +71,9 @@ SL_API bool sl_board_is_over(const sl_board *board);
 /* "version", and those other members of the document that have changed after version `since`; 0:
  * all. malloc'ed; NULL: out of memory. */
 SL_API char *sl_board_text(const sl_board *board, uint64_t since);
+/* What a run is known for as a whole, as Prometheus reads it: what no agent knows alone. The same.
+ */
+SL_API char *sl_board_metrics(const sl_board *board);
 SL_API void sl_board_close(sl_board **board);
 
 /* Does nobody hold the lock of an open run.json, or run-RANK.json, which host `host` has written

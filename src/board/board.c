@@ -333,3 +333,7 @@ char *sl_board_text(const sl_board *b, uint64_t since) {
     free(text);
     return NULL;
 }
+
+char *sl_board_metrics(const sl_board *b) {
+    return sl_board_metrics_text(&b->state);
+}

@@ -9,6 +9,7 @@
 #include <event2/buffer.h>
 
 #include "base/clock.h"
+#include "base/exposition.h"
 #include "board/embedded.h"
 #include "starling/types.h"
 
@@ -98,17 +99,30 @@ static void give_icon(void *context, const char *query, sl_http_answer *out) {
 
 /* ---- the board ---- */
 
-static void give_board(void *context, const char *query, sl_http_answer *out) {
-    sl_board_page *p = context;
+static char *whole_text(const sl_board *board) {
+    return sl_board_text(board, 0);
+}
+
+static void give_text(sl_board_page *p, const char *type, char *(*write)(const sl_board *board),
+                      sl_http_answer *out) {
     sl_error error;
-    (void)query;
     const int result = look(p, &error);
-    char *text = result == 0 ? sl_board_text(p->board, 0) : strdup(error.text);
+    char *text = result == 0 ? write(p->board) : strdup(error.text);
     out->status = result == 0 && text != NULL ? 200 : 500;
-    out->type = result == 0 ? "application/json" : "text/plain; charset=utf-8";
+    out->type = result == 0 ? type : "text/plain; charset=utf-8";
     out->body = text != NULL ? text : "";
     out->bytes = text != NULL ? strlen(text) : 0;
     out->owned = text;
+}
+
+static void give_board(void *context, const char *query, sl_http_answer *out) {
+    (void)query;
+    give_text(context, "application/json", whole_text, out);
+}
+
+static void give_metrics(void *context, const char *query, sl_http_answer *out) {
+    (void)query;
+    give_text(context, SL_EXPOSITION_TYPE, sl_board_metrics, out);
 }
 
 /* A folder that cannot be read now may be read at the next tick. */
@@ -135,13 +149,14 @@ sl_board_page *sl_board_page_open(const char *folder) {
         {.path = "/icon.svg", .answer = give_icon},
         {.path = "/board", .context = page, .answer = give_board},
         {.path = "/events", .context = page, .stream = tell_changes},
+        {.path = "/metrics", .context = page, .answer = give_metrics},
     };
     snprintf(page->folder, sizeof page->folder, "%s", folder);
     memcpy(page->routes, all, sizeof all);
     return page;
 }
 
-size_t sl_board_page_routes(const sl_board_page *page, const sl_http_route **routes) {
+size_t sl_board_page_routes(const sl_board_page *page, bool of_run, const sl_http_route **routes) {
     *routes = page->routes;
-    return SL_BOARD_ROUTES;
+    return SL_BOARD_ROUTES - !of_run; /* /metrics is the last one */
 }

@@ -6,7 +6,7 @@
 #include "http/http.h"
 #include "starling/show.h"
 
-enum { SL_BOARD_ROUTES = 6 };
+enum { SL_BOARD_ROUTES = 7 };
 
 /* From any thread: has somebody looked within the last seconds? */
 bool sl_board_page_is_watched(const sl_board_page *page);

@@ -37,7 +37,7 @@ static int serve(sl_show *show, const sl_show_place *place, sl_error *error) {
     int result = sl_place_parse(host, &at.port, place->at, 0, place->key, error);
     if (result != 0)
         return result;
-    const size_t count = sl_board_page_routes(show->page, &routes);
+    const size_t count = sl_board_page_routes(show->page, true, &routes);
     result = sl_http_open(&show->http, &at, routes, count, error);
     if (result == 0)
         write_address(show, host);

@@ -162,6 +162,8 @@ json_t *sl_board_links_json(const sl_board_state *s);
 json_t *sl_board_events_json(const sl_board_state *s);
 json_t *sl_board_curves_json(const sl_board_state *s);
 json_t *sl_board_strip_json(const sl_board_state *s);
+/* For Prometheus; malloc'ed. NULL: out of memory. */
+char *sl_board_metrics_text(const sl_board_state *s);
 /* What a node did between two samples; before NULL: since its first round began. */
 typedef struct sl_phases {
     double compute, encode, exchange, wait;

@@ -32,6 +32,8 @@ static int start(sl_http *h, sl_error *error) {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     h->runs = pthread_create(&h->thread, NULL, run, h) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (h->runs) /* top -H shows what looking costs */
+        pthread_setname_np(h->thread, "starling-http");
     return h->runs ? 0 : sl_fail(error, SL_ENOMEM, "no thread for HTTP could be started");
 }
 

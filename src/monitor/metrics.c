@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/exposition.h"
 #include "monitor/process.h"
 #include "starling/kernels.h"
 #include "starling/spectrum.h"
@@ -23,19 +24,6 @@ typedef struct sheet {
     double epoch_s;     /* of the agent's clock, in Unix time */
     double contraction; /* of the experiment's topology; NaN: not known */
 } sheet;
-
-static void head(const sheet *s, const char *name, const char *type, const char *help) {
-    fprintf(s->file, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
-}
-
-/* A number that is not known is left out. */
-static void single(const sheet *s, const char *name, const char *type, const char *help,
-                   double value) {
-    if (isnan(value))
-        return;
-    head(s, name, type, help);
-    fprintf(s->file, "%s %.17g\n", name, value);
-}
 
 static void label(const sheet *s, const char *name, const char *value) {
     fprintf(s->file, "%s=\"", name);
@@ -60,13 +48,14 @@ static void label(const sheet *s, const char *name, const char *value) {
 static void write_info(const sheet *s) {
     const sl_experiment *e = s->of->experiment;
     char number[32];
-    head(s, "starling_build_info", "gauge", "1, of this version with these kernels.");
+    sl_exposition_head(s->file, "starling_build_info", "gauge",
+                       "1, of this version with these kernels.");
     fputs("starling_build_info{", s->file);
     label(s, "version", sl_version());
     fputc(',', s->file);
     label(s, "kernels", sl_kernels_name());
     fputs("} 1\n", s->file);
-    head(s, "starling_run_info", "gauge", "1, of this agent of this run.");
+    sl_exposition_head(s->file, "starling_run_info", "gauge", "1, of this agent of this run.");
     fputs("starling_run_info{", s->file);
     snprintf(number, sizeof number, "%" PRIu64, s->of->run_id);
     label(s, "run", number);
@@ -89,33 +78,37 @@ static double known(double value, bool is_known) {
 static void write_training(const sheet *s) {
     const sl_record *r = &s->p.record;
     const bool trained = r->round.round > 0;
-    single(s, "starling_rounds_total", "counter", "Rounds that this agent has ended.",
-           (double)r->round.round);
-    single(s, "starling_last_round_timestamp_seconds", "gauge", "When it ended the last one.",
-           known(s->epoch_s + s->p.ended_s, trained));
-    single(s, "starling_loss", "gauge", "Loss of the last batch.",
-           known(r->round.loss, trained && s->of->has_loss));
-    single(s, "starling_held_out_accuracy_ratio", "gauge",
-           "Accuracy of its model on held-out data, when it was last evaluated.",
-           r->evaluation.accuracy);
-    single(s, "starling_neighbour_distance", "gauge",
-           "How far its published vector was from its neighbours', when that was last measured.",
-           s->p.distance);
-    single(s, "starling_consensus_distance", "gauge",
-           "How far all models were from their mean, at the end.",
-           known(r->averaged_distance, r->averaged));
-    single(s, "starling_contraction_predicted_ratio", "gauge",
-           "What a round of averaging (a period of a schedule) leaves of all models' distance.",
-           known(s->contraction, s->p.members == s->of->nodes));
-    single(s, "starling_members", "gauge", "Agents that take part, as far as this one knows.",
-           known(s->p.members, s->p.members > 0));
-    single(s, "starling_view", "gauge", "Number of the members' view; 0: of the first.",
-           known(s->p.view, s->p.members > 0));
-    single(s, "starling_frames_corrupted_total", "counter", "Frames that could not be read.",
-           (double)s->p.counters.frames_corrupted);
-    single(s, "starling_checkpoint_last_success_timestamp_seconds", "gauge",
-           "When a checkpoint was last written.",
-           known(s->epoch_s + s->p.saved_s, s->p.saved_s > 0));
+    sl_exposition_number(s->file, "starling_rounds_total", "counter",
+                         "Rounds that this agent has ended.", (double)r->round.round);
+    sl_exposition_number(s->file, "starling_last_round_timestamp_seconds", "gauge",
+                         "When it ended the last one.", known(s->epoch_s + s->p.ended_s, trained));
+    sl_exposition_number(s->file, "starling_loss", "gauge", "Loss of the last batch.",
+                         known(r->round.loss, trained && s->of->has_loss));
+    sl_exposition_number(s->file, "starling_held_out_accuracy_ratio", "gauge",
+                         "Accuracy of its model on held-out data, when it was last evaluated.",
+                         r->evaluation.accuracy);
+    sl_exposition_number(
+        s->file, "starling_neighbour_distance", "gauge",
+        "How far its published vector was from its neighbours', when that was last measured.",
+        s->p.distance);
+    sl_exposition_number(s->file, "starling_consensus_distance", "gauge",
+                         "How far all models were from their mean, at the end.",
+                         known(r->averaged_distance, r->averaged));
+    sl_exposition_number(
+        s->file, "starling_contraction_predicted_ratio", "gauge",
+        "What a round of averaging (a period of a schedule) leaves of all models' distance.",
+        known(s->contraction, s->p.members == s->of->nodes));
+    sl_exposition_number(s->file, "starling_members", "gauge",
+                         "Agents that take part, as far as this one knows.",
+                         known(s->p.members, s->p.members > 0));
+    sl_exposition_number(s->file, "starling_view", "gauge",
+                         "Number of the members' view; 0: of the first.",
+                         known(s->p.view, s->p.members > 0));
+    sl_exposition_number(s->file, "starling_frames_corrupted_total", "counter",
+                         "Frames that could not be read.", (double)s->p.counters.frames_corrupted);
+    sl_exposition_number(s->file, "starling_checkpoint_last_success_timestamp_seconds", "gauge",
+                         "When a checkpoint was last written.",
+                         known(s->epoch_s + s->p.saved_s, s->p.saved_s > 0));
 }
 
 static void write_phases(const sheet *s) {
@@ -128,15 +121,15 @@ static void write_phases(const sheet *s) {
                 {"exchange", t->exchange},
                 {"wait", t->wait},
                 {"combine", t->combine}};
-    head(s, "starling_phase_seconds_total", "counter",
-         "Time in each phase of its rounds; exchange goes on beside others.");
+    sl_exposition_head(s->file, "starling_phase_seconds_total", "counter",
+                       "Time in each phase of its rounds; exchange goes on beside others.");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         fprintf(s->file, "starling_phase_seconds_total{phase=\"%s\"} %.17g\n", rows[i].phase,
                 rows[i].seconds);
 }
 
 static void write_memory(const sheet *s) {
-    head(s, "starling_memory_bytes", "gauge", "Memory by kind.");
+    sl_exposition_head(s->file, "starling_memory_bytes", "gauge", "Memory by kind.");
     fprintf(s->file,
             "starling_memory_bytes{kind=\"vectors\"} %zu\n"
             "starling_memory_bytes{kind=\"receive_buffers\"} %zu\n",
@@ -207,7 +200,7 @@ static void edge_sample(const sheet *s, const struct edge_row *row, const char *
     if (isnan(value))
         return;
     if (!*any)
-        head(s, row->name, row->type, row->help);
+        sl_exposition_head(s->file, row->name, row->type, row->help);
     *any = true;
     fprintf(s->file, "%s{peer=\"%s\"} %.17g\n", row->name, peer, value);
 }
@@ -253,13 +246,18 @@ static bool write_edges(const sheet *s) {
 
 static void write_process(const sheet *s) {
     const sl_process_numbers n = sl_process_numbers_read();
-    single(s, "process_cpu_seconds_total", "counter", "Processor time, user and system.",
-           n.cpu_seconds);
-    single(s, "process_resident_memory_bytes", "gauge", "Resident memory.", n.resident_bytes);
-    single(s, "process_virtual_memory_bytes", "gauge", "Virtual memory.", n.virtual_bytes);
-    single(s, "process_open_fds", "gauge", "Descriptors in use.", n.open_descriptors);
-    single(s, "process_max_fds", "gauge", "Descriptors that it may have.", n.max_descriptors);
-    single(s, "process_start_time_seconds", "gauge", "When it began.", n.start_seconds);
+    sl_exposition_number(s->file, "process_cpu_seconds_total", "counter",
+                         "Processor time, user and system.", n.cpu_seconds);
+    sl_exposition_number(s->file, "process_resident_memory_bytes", "gauge", "Resident memory.",
+                         n.resident_bytes);
+    sl_exposition_number(s->file, "process_virtual_memory_bytes", "gauge", "Virtual memory.",
+                         n.virtual_bytes);
+    sl_exposition_number(s->file, "process_open_fds", "gauge", "Descriptors in use.",
+                         n.open_descriptors);
+    sl_exposition_number(s->file, "process_max_fds", "gauge", "Descriptors that it may have.",
+                         n.max_descriptors);
+    sl_exposition_number(s->file, "process_start_time_seconds", "gauge", "When it began.",
+                         n.start_seconds);
 }
 
 static double unix_time(void) {

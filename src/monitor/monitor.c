@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/exposition.h"
 #include "http/http.h"
 #include "launch/roster.h"
 #include "monitor/health.h"
@@ -43,7 +44,7 @@ static void show_metrics(void *context, const char *query, sl_http_answer *out) 
     if (!m->predicts)
         m->contraction = sl_metrics_contraction(m->of.experiment->topology);
     m->predicts = true;
-    give(out, 200, "text/plain; version=0.0.4; charset=utf-8",
+    give(out, 200, SL_EXPOSITION_TYPE,
          sl_metrics_write(&m->of, m->contraction));
 }
 

@@ -98,6 +98,14 @@ def a_finished_run_is_in_one_file_and_served(scene):
     check(now["curves"] == board["curves"], "the server's curves differ")
     notes = now["run"]["notes"]
     check(len(notes) == 1 and "metrics-0.jsonl:10: is no JSON object" in notes[0], notes)
+    text = fetch(address + "metrics")[1].decode()
+    exposed = dict(re.findall(r"^(starling_\w+) (\S+)$", text, re.M))
+    before, last = read_lines(folder, "consensus.jsonl")[-2:]
+    distance = last["consensus_distance"]
+    check(near(float(exposed["starling_consensus_distance"]), distance), exposed)
+    past = last["round"] - before["round"]
+    left = (distance / before["consensus_distance"]) ** (1 / past)
+    check(near(float(exposed["starling_contraction_ratio"]), left), f"{exposed}, not {left}")
     port = address.split(":")[-1].strip("/")
     taken = scene.call("show", folder, "--listen", f"127.0.0.1:{port}")
     taken.check_refused("--listen", port, "in use")
