@@ -2,6 +2,7 @@
 """A run's page, `starling show`: each panel says what the run's folder says, live and finished, to
 a browser, by keyboard, and as one file."""
 
+import gzip
 import json
 import os
 import re
@@ -94,6 +95,8 @@ def a_finished_run_is_in_one_file_and_served(scene):
     shown, address = serve(scene, folder, "--listen", "127.0.0.1:0")
     headers, page = fetch(address)
     check(headers["Content-Security-Policy"] == "default-src 'self'", str(headers))
+    old = b"in a browser of 2022 or later"  # what one sees that cannot read the scripts
+    check(old in gzip.decompress(page), page)
     now = json.loads(fetch(address + "board")[1])
     check(now["curves"] == board["curves"], "the server's curves differ")
     notes = now["run"]["notes"]
