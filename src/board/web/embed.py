@@ -19,7 +19,12 @@ FILES = {
     "page_js": [*SCRIPTS, "main.js"],
     "icon_svg": ["icon.svg"],
 }
-UNUSED = r"\.u-(?:legend|inline|series|title|marker)"  # parts of uPlot's charts
+# What uPlot can do and the page has no use for: parts of charts; other lines, and joined tables.
+UNUSED = r"\.u-(?:legend|inline|series|title|marker)"
+UNUSED_FUNCTIONS = (
+    "stepped|bars|splineInterp|monotoneCubic|_monotoneCubic|"
+    "join|nullExpand|sortCols|allHeadersSame|isAsc|tzDate"
+)
 # Comments, texts, regular expressions (which stand only behind these characters), blanks, words.
 TOKEN = re.compile(
     r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`"""
@@ -40,7 +45,14 @@ def tokens(script):
         blank = ""
 
 
+def prune(script):
+    """Without those functions, which begin and end at one tab, and the names they are given."""
+    script = re.sub(rf"\n\tfunction (?:{UNUSED_FUNCTIONS})\(.*?\n\t\}}\n", "\n", script, flags=re.S)
+    return re.sub(rf"\n\t\t\S[^\n]* = (?:{UNUSED_FUNCTIONS})\)?;(?=\n)", "", script)
+
+
 def pack_script(script):
+    script = prune(script)
     notice = re.match(r"/\*\*?[^/]*Copyright.*?\*/\n", script, re.S)
     kept = [notice.group() if notice else ""]
     found = list(tokens(script))
