@@ -287,6 +287,9 @@ def pinned_ones(scene):
     ):
         set_clock(scene, days * DAY_S)
         expect(doctor(scene, *here(scene, pins=said), *pair, **PAIR), [name, REFUSED], word)
+    set_clock(scene, 3651 * DAY_S)
+    agent = scene.start("agent", scene.experiment(**PAIR), *here(scene, pins=pins), *pair)
+    agent.wait(30).check_refused("others would refuse agent 0: its certificate", "expired", code=1)
 
 
 def those_of_a_ca(scene):

@@ -51,7 +51,7 @@ void sl_guard_describe(const sl_guard *guard, uint32_t rank, char out[SL_AGENT_P
 /* What the others ask of this agent's certificate. */
 static int check_own(const sl_guard *guard, uint32_t rank, sl_error *error) {
     uint8_t pin[SL_FINGERPRINT_BYTES];
-    char own[SL_FINGERPRINT_TEXT_MAX], why[SL_CERTIFICATE_WHY_MAX];
+    char own[SL_FINGERPRINT_TEXT_MAX];
     sl_demand demand;
     if (!sl_guard_demand(guard, rank, pin, &demand))
         return sl_fail(error, SL_EINVAL, "the roster names no certificate for agent %u", rank);
@@ -61,11 +61,8 @@ static int check_own(const sl_guard *guard, uint32_t rank, sl_error *error) {
                        "the roster names the certificate %s for agent %u, whose own is %s",
                        sl_roster_fingerprint(guard->roster, rank), rank, own);
     }
-    return demand.authority == NULL ||
-                   sl_certificate_meets(guard->credentials->certificate, &demand, why)
-               ? 0
-               : sl_fail(error, SL_EINVAL, "security.key: others would refuse agent %u: %s", rank,
-                         why);
+    return sl_credentials_check(guard->credentials, rank,
+                                sl_roster_fingerprint(guard->roster, rank), error);
 }
 
 int sl_guard_take_roster(sl_guard *guard, const sl_roster *roster, uint32_t rank, sl_error *error) {
