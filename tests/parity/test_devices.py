@@ -323,9 +323,9 @@ def refusals():
     yield "plug-in of another version", "other", gpu, 2, version, "interface"
     only = "the only GPU here is cuda:0"
     yield "a GPU that is not there", "emulated", "cuda:3", 2, "device: cuda:3", only
-    small = "cuda:0: matrix products work in 0.1 MB"
-    allowed = "device_memory_gb allows 0.1 MB"
-    yield "a bound that products do not fit", "small", gpu, 1, small, allowed
+    small = "model: working memory for 256 samples at a time: cuda:0: "
+    allowed = "of the 0.1 MB that device_memory_gb allows"
+    yield "a bound that the model does not fit", "small", gpu, 1, small, allowed
     yield "auto takes the GPU", "emulated", "auto", 0, "device auto is cuda:0"
     yield "agents take GPUs in turn", "emulated", "cuda", 0, "device cuda is cuda:0"
     yield "no GPU to take in turn", "absent", "cuda", 2, "device: cuda cannot be used", demanded

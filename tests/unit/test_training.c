@@ -248,6 +248,12 @@ START_TEST(a_learner_keeps_to_the_bound) {
         strstr(error.text, "model: working memory for 256 samples at a time: cuda:0: "),
         error.text);
     ck_assert(isfinite(step(&cpu, 1, 0.1f)));
+    bool named = false; /* its products, which are taken last */
+    for (size_t more = 200000; sl_learner_attach(cpu.learner, vec, &error) != 0; more += 50000) {
+        named = named || strstr(error.text, "model: working memory of matrix products: cuda:0: ");
+        EXPECT_WELL(sl_device_open(&vec, "cuda:0", before.taken + more, &error));
+    }
+    ck_assert(named);
     EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
     close_trainer(&cpu);
 }
