@@ -113,10 +113,10 @@ static size_t buffer_bytes(const sl_experiment *e, const sl_plan *plan, size_t d
         const size_t early = message_bytes(&plan->phases[i], dimension);
         message = early > message ? early : message;
     }
-    /* room for what comes, and copies of what may have to be sent again: of two messages at most */
+    /* what comes, and copies of what may have to be sent again: of two messages at most */
     const size_t two = 2 * (dimension * sizeof(float) / e->transport.chunk_bytes + 1),
-                 window = sl_receive_window(e, rank, false), copies = window < two ? window : two,
-                 buffers = window + copies + SL_CONTROL_BUFFERS;
+                 window = sl_receive_window(e, rank, false), used = window < two ? window : two,
+                 buffers = 2 * used + SL_CONTROL_BUFFERS;
     const uint32_t degree = sl_receive_degree(e, rank);
     if (sl_algorithm_has_budget(&plan->config)) /* and an encoder of each edge */
         message = (1 + degree) * dimension * sizeof(float);

@@ -4,6 +4,8 @@ import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import time
 
 from _scene import check, run_tests, wait_until
@@ -83,13 +85,31 @@ def little_memory(mib):
     return None, None
 
 
+GREEDY = """
+import time
+taken = []
+while True:
+    taken.append(bytearray(b"x") * (16 << 20))
+    time.sleep(0.01)
+"""
+
+
 def out_of_memory(scene):
-    group, wrapper = little_memory(200)
+    """What there is suffices, as `run` finds first; then somebody else takes it."""
+    group, wrapper = little_memory(2500)
     if group is None:
         return "no memory group can be made here"
+    big = {"topology__nodes": 4, "model__hidden": [4000, 2000], "rounds": 10000}
     try:
-        file = scene.experiment(topology__nodes=4, model__hidden=[4000, 2000])
-        ended = scene.call("run", file, "--out", scene.path("run"), wrapper=wrapper)
+        words = ("run", scene.experiment(**big), "--out", scene.path("run"))
+        ended = scene.start(*words, wrapper=wrapper)
+        ended.wait_for("round 20/")
+        with open(f"/proc/{scene.agents()[1]}/oom_score_adj", "w") as file:
+            file.write("1000")  # the kernel takes this one
+        greedy = subprocess.Popen([*wrapper, sys.executable, "-c", GREEDY])
+        ended.wait(60)
+        greedy.kill()
+        greedy.wait()
     finally:
         os.rmdir(group)
     why = "killed by signal 9 (Killed), probably by the kernel, which was out of memory"

@@ -40,7 +40,10 @@ static size_t setup_count;
 
 static void add_setup(const sl_algorithm_config *config, sl_topology *topology) {
     setup *s = &setups[setup_count];
+    const sl_algorithm *algorithm = sl_algorithm_of(config, NULL);
     sl_error error;
+    if (algorithm == NULL || algorithm->async != NULL) /* it has a machine of its own */
+        return;
     s->topology = topology;
     if (setup_count < SETUPS_MAX &&
         sl_algorithm_check(config, topology, &(sl_optimizer_config){0}, &error) == 0 &&

@@ -129,7 +129,7 @@ def test_the_page_says_what_a_user_asks(scene):
         "message             12719 bytes, 0.0156 of the vector's",
         "step in use         0.015 (derived)",
         "spectral gap 0.1953: averaging brings differences down to 1/1000 in 32 rounds",
-        "one agent           70.5 MB",
+        "one agent           50.4 MB",
         "the others go on without it",
         "--resolved",
     ):

@@ -86,6 +86,7 @@ static void add_widths(sl_compressor_kind kind, uint32_t most) {
 }
 
 static void gather_cases(void) {
+    case_count = 0; /* a process may run several tests */
     for (int kind = 0; kind < SL_COMPRESSOR_KINDS; kind++)
         if (kind != SL_COMPRESSOR_COUNT)
             add_case(usual_compressor((sl_compressor_kind)kind));

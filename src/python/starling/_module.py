@@ -59,8 +59,9 @@ def _order(p):
 
 
 def _copy_all(to, numbers):
-    """In a launch for all, where torch can."""
-    if hasattr(torch, "_foreach_copy_"):
+    """In a launch for all, where torch can: it knows none of negated ones."""
+    negated = any(t.is_neg() for t in [*to, *numbers])
+    if hasattr(torch, "_foreach_copy_") and not negated:
         torch._foreach_copy_(to, numbers)
         return
     for target, source in zip(to, numbers):
