@@ -145,6 +145,20 @@ START_TEST(who_is_revoked_is_out) {
     close_ca(&other);
 }
 
+START_TEST(a_list_may_end_while_a_run_goes_on) {
+    ca root = make_ca("ED25519", "root", NULL, 9 * DAY_S);
+    sl_credentials *checker = keep(make_member(&root, "starling rank 1", 8));
+    sl_credentials *c = keep(make_member(&root, "starling rank 3", 9));
+    X509_CRL *list = make_list(&root, 7, DAY_S);
+    trust(checker, root.certificate, NULL, list);
+    wear(c, certify(&root, c->key, "starling rank 3", 9, -DAY_S, 9 * DAY_S, false));
+    X509_VERIFY_PARAM_set_time(X509_STORE_get0_param(checker->authority->store),
+                               time(NULL) + 2 * DAY_S);
+    judge(c, checker, NULL, NULL);
+    X509_CRL_free(list);
+    close_ca(&root);
+}
+
 /* Nothing of a certificate that a CA has signed can be altered, nor anything be left out or added.
  */
 START_TEST(an_altered_certificate_proves_nothing) {
