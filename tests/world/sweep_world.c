@@ -22,7 +22,8 @@ static bool disturbed;   /* connections break, agents are killed */
 static uint64_t resumed; /* of the simulator */
 static bool ended;
 static process *life;
-static uint64_t states; /* of the disk, when the power had gone */
+static uint64_t states;       /* of the disk, when the power had gone */
+static uint64_t went_on_from; /* of the agents */
 
 /* ---- agents ---- */
 
@@ -47,11 +48,17 @@ static int on_record(void *context, const sl_record *record, const float *x) {
     return 0;
 }
 
+static int on_resumed(void *context, uint64_t round) {
+    went_on_from = round;
+    return 0;
+}
+
 static void *be_agent(void *of) {
     peer *p = of;
-    const sl_agent_settings settings = {.rank = p->rank,
-                                        .checkpoints = &p->checkpoints,
-                                        .observer = {.record = on_record, .round = on_round}};
+    const sl_agent_settings settings = {
+        .rank = p->rank,
+        .checkpoints = &p->checkpoints,
+        .observer = {.record = on_record, .round = on_round, .resumed = on_resumed}};
     p->result = expected_run(&p->agent, settings, NODES, &p->error);
     return NULL;
 }
@@ -177,8 +184,13 @@ static bool fail_allocation(uint64_t n) {
     shortage.fails = n;
     start_agents(false);
     const peer *hit = &peers[HIT];
-    if (hit->result == 0 && expected_newest(NULL) > 0)
+    const uint64_t cut = hit->result == 0 ? expected_newest(NULL) : 0;
+    if (cut > 0)
         start_agents(true);
+    if (cut > 0 && hit->result == 0 && went_on_from < cut)
+        world_fail("allocation %" PRIu64 " failed, and the agents went on from round %" PRIu64
+                   ", where %" PRIu64 " was whole",
+                   n, went_on_from, cut);
     const bool there = shortage.made >= n;
     if (there && hit->result != 0 && (hit->result != SL_ENOMEM || hit->error.text[0] == '\0'))
         world_fail("allocation %" PRIu64 " failed, and the agent ended with %d: %s", n, hit->result,
