@@ -43,11 +43,6 @@ static bool is_last(const sl_agent *a) {
     return a->cohort.alarmed;
 }
 
-/* In rounds it has all. At its own times this node sends on until a view lacks that neighbour. */
-static bool may_get_more(const sl_agent *a, const sl_neighbour *n) {
-    return a->node.own != NULL && n->near;
-}
-
 /* A neighbour that has left has sent all that it owes: what it does not send does not come. */
 void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     if (a->cohort.membership == NULL || !n->process.bye_received || a->phase != PHASE_TRAINING)
@@ -60,7 +55,7 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
             n->absence.gone = true;
             n->absence.sought_s = 0;
         }
-        if (n->absence.gone && !may_get_more(a, n))
+        if (n->absence.gone)
             sl_neighbour_say_bye(n);
         return;
     }
