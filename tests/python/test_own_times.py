@@ -245,13 +245,14 @@ joins = len(sys.argv) > 4
 x = numpy.full(5, RANK, dtype="f4")
 with join(x, same_start=False, joins=joins) as peer:
     began = peer.round
-    while peer.round < 100 or (peer.size < 4 and peer.round < 3000):
+    while peer.round < 100 or (len(peer.members) < 4 and peer.round < 3000):
         time.sleep(0.01)
         peer.mix()
         if RANK == 2 and not joins and peer.round == 10:
             os.kill(os.getpid(), 9)
+    members = len(peer.members)
     average = peer.average()
-print(json.dumps({"began": began, "size": peer.size, "average": average.tolist()}))
+print(json.dumps({"began": began, "members": members, "average": average.tolist()}))
 """
 
 
@@ -263,7 +264,7 @@ def test_a_new_process_takes_the_place_of_a_killed_one(scene):
             peers.start(2, "joins")
 
         found = run_peers(scene, experiment, JOINING, codes=(0, 0, -9, 0, 0), strike=strike)
-        check(found[-1]["began"] > 0 and all(f["size"] == 4 for f in found), found)
+        check(found[-1]["began"] > 0 and all(f["members"] == 4 for f in found), found)
         check(all(f["average"] == found[0]["average"] for f in found), found)
 
 
