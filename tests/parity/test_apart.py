@@ -140,6 +140,15 @@ def test_who_leaves_is_let_go(scene):
     comes_again(scene, "ad-psgd", out)
 
 
+def newest_whole(folder, nodes):
+    """All have it, or a later one; 0: not all have one."""
+    has = [0] * nodes
+    for name in filter(lambda name: name.endswith(".safetensors"), os.listdir(folder)):
+        _, number, _, rank = name.split(".")[0].split("-")
+        has[int(rank)] = max(has[int(rank)], int(number))
+    return min(has)
+
+
 def test_runs_go_on_from_their_checkpoints(scene):
     """Killed, then asked to save and to end, then to the end; one of each pattern."""
     more = {"checkpoint": {"every": 20}, "transport": {"chunk_bytes": 4096}}
@@ -152,8 +161,7 @@ def test_runs_go_on_from_their_checkpoints(scene):
     ]):
         out, folder = f"run{i}", scene.path(f"run{i}/checkpoints")
         path = scene.write("e.json", json.dumps(experiment(algorithm, more, 1200)))
-        newest = lambda: max([0] + [int(name.split("-")[1]) for name in os.listdir(folder)
-                                    if name.endswith("rank-3.safetensors")])
+        newest = lambda: newest_whole(folder, 4)
         running = scene.start("run", path, "--out", scene.path(out))
         wait_until(lambda: os.path.isdir(folder) and newest() > 0, f"{algorithm}: a checkpoint")
         agents = scene.agents()
