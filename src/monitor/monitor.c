@@ -44,8 +44,7 @@ static void show_metrics(void *context, const char *query, sl_http_answer *out) 
     if (!m->predicts)
         m->contraction = sl_metrics_contraction(m->of.experiment->topology);
     m->predicts = true;
-    give(out, 200, SL_EXPOSITION_TYPE,
-         sl_metrics_write(&m->of, m->contraction));
+    give(out, 200, SL_EXPOSITION_TYPE, sl_metrics_write(&m->of, m->contraction));
 }
 
 static void show_health(const sl_monitor *m, sl_health which, const char *query,
