@@ -33,17 +33,15 @@ SL_API void sl_show_finish(sl_show *show);
 SL_API void sl_show_close(sl_show **show);
 
 /* The same as routes of another server, such as a monitor's (starling/monitor.h). Nothing is read
- * before somebody looks. of_run: with /metrics of the whole run, where no agent's are. *routes:
- * (their number, returned) borrowed; of src/http. NULL: out of memory. To be closed after that
- * server. */
+ * before somebody looks. *routes: (their number, returned) borrowed; of src/http. NULL: out of
+ * memory. To be closed after that server. */
 typedef struct sl_board_page sl_board_page;
 struct sl_http_route;
 SL_API sl_board_page *sl_board_page_open(const char *folder);
 /* Once, from any thread: agents that are asked, too; see sl_board_ask_at. ports: malloc'ed, and the
  * page's from now on. */
 SL_API void sl_board_page_ask_at(sl_board_page *page, sl_asked_port *ports, size_t count);
-SL_API size_t sl_board_page_routes(const sl_board_page *page, bool of_run,
-                                   const struct sl_http_route **routes);
+SL_API size_t sl_board_page_routes(const sl_board_page *page, const struct sl_http_route **routes);
 SL_API void sl_board_page_close(sl_board_page **page);
 
 /* The page with the board in it, one file that asks nobody for anything. malloc'ed HTML; NULL: out

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agent/state.h"
+#include "node/route.h"
 
 static bool at_own_times(const sl_agent *a) {
     return sl_experiment_is_asynchronous(a->settings.experiment);
@@ -16,10 +17,8 @@ bool sl_first_view_has(const sl_agent *a, uint32_t rank) {
 
 bool sl_members_has(const sl_agent *a, uint32_t rank) {
     const sl_grouping *now = &a->cohort.grouping;
-    bool has = now->count == 0 && sl_first_view_has(a, rank);
-    for (uint32_t i = 0; i < now->count; i++)
-        has = has || now->ranks[i] == rank;
-    return has;
+    return now->count == 0 ? sl_first_view_has(a, rank)
+                           : sl_peer_index(now->ranks, now->count, rank) < now->count;
 }
 
 /* As processes of one age. */

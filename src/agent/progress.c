@@ -73,16 +73,17 @@ sl_error sl_agent_end_asked(sl_agent *a) {
 }
 
 /* A process that came later does not know why those went that it has never met. */
-static bool is_missing(const sl_agent *a, const sl_neighbour *n, bool is_member) {
-    return n->rank < sl_topology_nodes(a->settings.experiment->topology) && !is_member &&
-           !n->absence.left && !n->process.bye_received && /* by agreement, or at the end */
+static bool is_missing(const sl_agent *a, const sl_neighbour *n) {
+    return n->rank < sl_topology_nodes(a->settings.experiment->topology) &&
+           !sl_members_has(a, n->rank) && !n->absence.left &&
+           !n->process.bye_received && /* by agreement, or at the end */
            (!a->side.joins || n->process.incarnation != 0);
 }
 
 static uint32_t count_missing(const sl_agent *a) {
     uint32_t count = 0;
     for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
-        count += is_missing(a, n, sl_members_has(a, n->rank));
+        count += is_missing(a, n);
     return count;
 }
 
@@ -90,7 +91,7 @@ bool sl_agent_missing(const sl_agent *a, uint32_t index, uint32_t *rank, uint64_
     if (a->cohort.view.members.count == 0)
         return false;
     for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++) {
-        if (!is_missing(a, n, sl_members_has(a, n->rank)) || index-- > 0)
+        if (!is_missing(a, n) || index-- > 0)
             continue;
         *rank = n->rank;
         *round = n->absence.lost.round > 0 ? (uint64_t)n->absence.lost.round : 0;
@@ -140,19 +141,10 @@ sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
 
 /* ---- who takes part ---- */
 
-/* Of ranks that rise: `at` walks along the members of the node's view. */
-static bool is_member(const sl_agent *a, uint32_t rank, uint32_t *at) {
-    const sl_grouping *g = &a->cohort.grouping;
-    while (*at < g->count && g->ranks[*at] < rank)
-        ++*at;
-    return g->count == 0 ? sl_first_view_has(a, rank) : *at < g->count && g->ranks[*at] == rank;
-}
-
 static uint32_t count_members(const sl_agent *a) {
-    const uint32_t ranks = sl_experiment_ranks(a->settings.experiment);
-    uint32_t count = a->cohort.grouping.count;
-    for (uint32_t rank = 0; rank < ranks && a->cohort.grouping.count == 0; rank++)
-        count += sl_first_view_has(a, rank);
+    uint32_t count = 0;
+    for (uint32_t rank = 0; rank < a->side.ranks; rank++)
+        count += sl_members_has(a, rank);
     return count;
 }
 
@@ -165,11 +157,10 @@ static bool is_away(const sl_neighbour *n) {
  * on without it. */
 static void look_for_lost(sl_agent *a) {
     sl_agent_shown *s = &a->shown;
-    uint32_t at = 0;
     s->lost_count = 0;
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a) && a->times.began_s > 0; n++) {
-        const bool has = is_member(a, n->rank, &at);
-        if (has ? !is_away(n) : !is_missing(a, n, has)) {
+        const bool has = sl_members_has(a, n->rank);
+        if (has ? !is_away(n) : !is_missing(a, n)) {
             n->missed_s = 0;
             continue;
         }

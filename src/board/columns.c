@@ -7,11 +7,25 @@
 
 enum { POINTS_MAX = 1000, TIMES_MAX = 240 };
 
+/* Empty ones. */
+static json_t *open_columns(const char *const *names, size_t count) {
+    json_t *columns = json_object();
+    for (size_t i = 0; i < count; i++)
+        sl_json_set(&columns, names[i], json_array());
+    return columns;
+}
+
+static void add(json_t **columns, const char *name, json_t *value) {
+    if (json_array_append_new(json_object_get(*columns, name), value) == 0)
+        return;
+    json_decref(*columns);
+    *columns = NULL;
+}
+
 /* ---- curves ---- */
 
-typedef struct sl_curves {
-    json_t *round, *loss, *accuracy, *averaged, *distance, *predicted, *apart, *bytes;
-} sl_curves;
+static const char *const curves[] = {"round",    "loss",      "accuracy", "averaged",
+                                     "distance", "predicted", "apart",    "bytes"};
 
 static json_t *mean_json(double sum, uint32_t count) {
     return sl_number_json(count > 0 ? sum / count : NAN);
@@ -25,36 +39,26 @@ static double predict(const sl_board_state *s, size_t at) {
     return before->distance * pow(s->rho, (double)(s->records[at].round - before->round));
 }
 
-static void add_point(sl_curves *c, const sl_board_state *s, size_t at) {
+static void add_point(json_t **to, const sl_board_state *s, size_t at) {
     const sl_recorded *r = &s->records[at];
-    sl_json_append(&c->round, json_integer((json_int_t)r->round));
-    sl_json_append(&c->loss, mean_json(r->loss, r->losses));
-    sl_json_append(&c->accuracy, mean_json(r->accuracy, r->accuracies));
-    sl_json_append(&c->averaged, sl_number_json(r->averaged));
-    sl_json_append(&c->distance, sl_number_json(r->distance));
-    sl_json_append(&c->predicted, sl_number_json(predict(s, at)));
-    sl_json_append(&c->apart, mean_json(r->apart, r->aparts));
-    sl_json_append(&c->bytes, mean_json(r->bytes, r->nodes));
+    add(to, "round", json_integer((json_int_t)r->round));
+    add(to, "loss", mean_json(r->loss, r->losses));
+    add(to, "accuracy", mean_json(r->accuracy, r->accuracies));
+    add(to, "averaged", sl_number_json(r->averaged));
+    add(to, "distance", sl_number_json(r->distance));
+    add(to, "predicted", sl_number_json(predict(s, at)));
+    add(to, "apart", mean_json(r->apart, r->aparts));
+    add(to, "bytes", mean_json(r->bytes, r->nodes));
 }
 
 /* Of more than fit each second, third, ... and always the last. */
 json_t *sl_board_curves_json(const sl_board_state *s) {
-    sl_curves c = {json_array(), json_array(), json_array(), json_array(),
-                   json_array(), json_array(), json_array(), json_array()};
+    json_t *columns = open_columns(curves, sizeof curves / sizeof *curves);
     const size_t stride = (s->record_count + POINTS_MAX - 1) / POINTS_MAX;
     for (size_t i = 0; i < s->record_count; i++)
         if ((s->record_count - 1 - i) % stride == 0)
-            add_point(&c, s, i);
-    json_t *curves = json_object();
-    sl_json_set(&curves, "round", c.round);
-    sl_json_set(&curves, "loss", c.loss);
-    sl_json_set(&curves, "accuracy", c.accuracy);
-    sl_json_set(&curves, "averaged", c.averaged);
-    sl_json_set(&curves, "distance", c.distance);
-    sl_json_set(&curves, "predicted", c.predicted);
-    sl_json_set(&curves, "apart", c.apart);
-    sl_json_set(&curves, "bytes", c.bytes);
-    return curves;
+            add_point(&columns, s, i);
+    return columns;
 }
 
 /* ---- strip ---- */
@@ -84,41 +88,31 @@ static json_t *downs_json(const sl_board_node *n) {
     return list;
 }
 
-typedef struct sl_strip_row {
-    json_t *until, *round, *compute, *encode, *exchange, *wait;
-} sl_strip_row;
+static const char *const row[] = {"until", "round", "compute", "encode", "exchange", "wait"};
 
-static void add_interval(sl_strip_row *r, const sl_sample *before, const sl_sample *after) {
+static void add_interval(json_t **to, const sl_sample *before, const sl_sample *after) {
     const sl_phases p = sl_phases_between(before, after);
-    sl_json_append(&r->until, sl_number_json(after->time_s));
-    sl_json_append(&r->round, json_integer((json_int_t)after->round));
-    sl_json_append(&r->compute, sl_number_json(p.compute));
-    sl_json_append(&r->encode, sl_number_json(p.encode));
-    sl_json_append(&r->exchange, sl_number_json(p.exchange));
-    sl_json_append(&r->wait, sl_number_json(p.wait));
+    add(to, "until", sl_number_json(after->time_s));
+    add(to, "round", json_integer((json_int_t)after->round));
+    add(to, "compute", sl_number_json(p.compute));
+    add(to, "encode", sl_number_json(p.encode));
+    add(to, "exchange", sl_number_json(p.exchange));
+    add(to, "wait", sl_number_json(p.wait));
 }
 
 static json_t *row_json(const sl_board_state *s, uint32_t rank) {
     const sl_board_node *n = &s->nodes[rank];
     const size_t stride = (n->sample_count + TIMES_MAX - 1) / TIMES_MAX;
-    sl_strip_row r = {json_array(), json_array(), json_array(),
-                      json_array(), json_array(), json_array()};
+    json_t *columns = open_columns(row, sizeof row / sizeof *row);
     const sl_sample *before = NULL;
     for (size_t i = 0; i < n->sample_count; i++)
         if ((n->sample_count - 1 - i) % stride == 0) {
-            add_interval(&r, before, &n->samples[i]);
+            add_interval(&columns, before, &n->samples[i]);
             before = &n->samples[i];
         }
-    json_t *row = json_object();
-    sl_json_set(&row, "rank", json_integer(rank));
-    sl_json_set(&row, "until", r.until);
-    sl_json_set(&row, "round", r.round);
-    sl_json_set(&row, "compute", r.compute);
-    sl_json_set(&row, "encode", r.encode);
-    sl_json_set(&row, "exchange", r.exchange);
-    sl_json_set(&row, "wait", r.wait);
-    sl_json_set(&row, "down", downs_json(n));
-    return row;
+    sl_json_set(&columns, "rank", json_integer(rank));
+    sl_json_set(&columns, "down", downs_json(n));
+    return columns;
 }
 
 json_t *sl_board_strip_json(const sl_board_state *s) {

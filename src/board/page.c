@@ -2,6 +2,7 @@
  * are some; each is sent what has changed since its own last version. */
 #include "board/page.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,35 +67,26 @@ static int look(sl_board_page *p, sl_error *error) {
 
 /* ---- files ---- */
 
-static void give(sl_http_answer *out, const sl_embedded *file, const char *type) {
-    out->type = type;
+typedef struct page_file {
+    const char *path, *type;
+    const sl_embedded *content;
+} page_file;
+
+static const page_file files[] = {
+    {"/", "text/html; charset=utf-8", &sl_page_html},
+    {"/page.css", "text/css; charset=utf-8", &sl_page_css},
+    {"/page.js", "text/javascript; charset=utf-8", &sl_page_js},
+    {"/icon.svg", "image/svg+xml", &sl_icon_svg},
+};
+enum { FILES = sizeof files / sizeof *files };
+
+static void give_file(void *context, const char *query, sl_http_answer *out) {
+    const page_file *file = context;
+    (void)query;
+    out->type = file->type;
     out->headers = "Content-Encoding: gzip\r\nCache-Control: no-cache\r\n" POLICY;
-    out->body = file->packed;
-    out->bytes = file->packed_bytes;
-}
-
-static void give_html(void *context, const char *query, sl_http_answer *out) {
-    (void)context;
-    (void)query;
-    give(out, &sl_page_html, "text/html; charset=utf-8");
-}
-
-static void give_css(void *context, const char *query, sl_http_answer *out) {
-    (void)context;
-    (void)query;
-    give(out, &sl_page_css, "text/css; charset=utf-8");
-}
-
-static void give_js(void *context, const char *query, sl_http_answer *out) {
-    (void)context;
-    (void)query;
-    give(out, &sl_page_js, "text/javascript; charset=utf-8");
-}
-
-static void give_icon(void *context, const char *query, sl_http_answer *out) {
-    (void)context;
-    (void)query;
-    give(out, &sl_icon_svg, "image/svg+xml");
+    out->body = file->content->packed;
+    out->bytes = file->content->packed_bytes;
 }
 
 /* ---- the board ---- */
@@ -120,7 +112,7 @@ static void give_board(void *context, const char *query, sl_http_answer *out) {
     give_text(context, "application/json", whole_text, out);
 }
 
-static void give_metrics(void *context, const char *query, sl_http_answer *out) {
+void sl_board_page_metrics(void *context, const char *query, sl_http_answer *out) {
     (void)query;
     give_text(context, SL_EXPOSITION_TYPE, sl_board_metrics, out);
 }
@@ -142,21 +134,18 @@ sl_board_page *sl_board_page_open(const char *folder) {
     sl_board_page *page = calloc(1, sizeof *page);
     if (page == NULL)
         return NULL;
-    const sl_http_route all[SL_BOARD_ROUTES] = {
-        {.path = "/", .answer = give_html},
-        {.path = "/page.css", .answer = give_css},
-        {.path = "/page.js", .answer = give_js},
-        {.path = "/icon.svg", .answer = give_icon},
-        {.path = "/board", .context = page, .answer = give_board},
-        {.path = "/events", .context = page, .stream = tell_changes},
-        {.path = "/metrics", .context = page, .answer = give_metrics},
-    };
+    static_assert(FILES + 2 == SL_BOARD_ROUTES, "files, board and events");
+    for (size_t i = 0; i < FILES; i++)
+        page->routes[i] = (sl_http_route){
+            .path = files[i].path, .context = (void *)&files[i], .answer = give_file};
+    page->routes[FILES] = (sl_http_route){.path = "/board", .context = page, .answer = give_board};
+    page->routes[FILES + 1] =
+        (sl_http_route){.path = "/events", .context = page, .stream = tell_changes};
     snprintf(page->folder, sizeof page->folder, "%s", folder);
-    memcpy(page->routes, all, sizeof all);
     return page;
 }
 
-size_t sl_board_page_routes(const sl_board_page *page, bool of_run, const sl_http_route **routes) {
+size_t sl_board_page_routes(const sl_board_page *page, const sl_http_route **routes) {
     *routes = page->routes;
-    return SL_BOARD_ROUTES - !of_run; /* /metrics is the last one */
+    return SL_BOARD_ROUTES;
 }

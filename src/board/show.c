@@ -30,15 +30,18 @@ static void write_address(sl_show *show, const char *host) {
 }
 
 static int serve(sl_show *show, const sl_show_place *place, sl_error *error) {
-    const sl_http_route *routes;
+    const sl_http_route *pages;
+    sl_http_route routes[SL_BOARD_ROUTES + 1] = {
+        {.path = "/metrics", .context = show->page, .answer = sl_board_page_metrics}};
     char host[SL_HOST_MAX];
     sl_http_place at = {
         .host = host, .is_public = place->is_public, .allow = place->allow, .key = place->key};
     int result = sl_place_parse(host, &at.port, place->at, 0, place->key, error);
     if (result != 0)
         return result;
-    const size_t count = sl_board_page_routes(show->page, true, &routes);
-    result = sl_http_open(&show->http, &at, routes, count, error);
+    const size_t count = sl_board_page_routes(show->page, &pages);
+    memcpy(routes + 1, pages, count * sizeof *pages);
+    result = sl_http_open(&show->http, &at, routes, 1 + count, error);
     if (result == 0)
         write_address(show, host);
     return result;

@@ -41,8 +41,8 @@ struct sl_folder {
     sl_files files;
     sl_lines *metrics; /* (nodes) */
     sl_lines consensus, parameters;
-    sl_tensorboards *boards; /* NULL: none are wanted */
-    line *lines;             /* (line_count) of parameters.jsonl */
+    sl_tensorboard *tensorboard; /* NULL: none are wanted */
+    line *lines;                 /* (line_count) of parameters.jsonl */
     size_t line_count, line_room;
     bool in_order;
     uint64_t best_round; /* 0: none yet */
@@ -203,7 +203,7 @@ static int make(sl_folder **out, const char *path, const sl_experiment *experime
     f->writes_safetensors = experiment->record.safetensors;
     const bool few = !all_nodes || f->nodes <= SL_FOLDER_METRICS_MAX;
     if (experiment->record.tensorboard)
-        result = sl_tensorboards_open(&f->boards, path, few ? f->nodes : 0, error);
+        result = sl_tensorboard_open(&f->tensorboard, path, few ? f->nodes : 0, error);
     return give(out, f, result);
 }
 
@@ -247,7 +247,7 @@ static int append_object(sl_folder *f, const char *name, sl_lines *lines, int64_
     char *text = json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(12));
     int result = append_text(f, name, lines, text, error);
     if (result == 0)
-        result = sl_tensorboards_add(f->boards, &f->files, rank, object, error);
+        result = sl_tensorboard_add(f->tensorboard, &f->files, rank, object, error);
     json_decref(object);
     return result;
 }
@@ -397,7 +397,7 @@ static int cut_all(sl_folder *f, int64_t rank, const uint64_t *rounds, history *
     const sl_line_ends all = {rounds, rank < 0 ? f->nodes : 1};
     uint64_t first_of_all = UINT64_MAX;
     int result = 0;
-    sl_tensorboards_resume(f->boards, first, all);
+    sl_tensorboard_resume(f->tensorboard, first, all);
     for (uint32_t i = 0; i < all.count; i++)
         first_of_all = rounds[i] < first_of_all ? rounds[i] : first_of_all;
     for (uint32_t i = first; i < end && result == 0; i++) {
@@ -568,7 +568,7 @@ static void close_files(sl_folder *f) {
         sl_lines_close(&f->files, &f->metrics[i]);
     sl_lines_close(&f->files, &f->consensus);
     sl_lines_close(&f->files, &f->parameters);
-    sl_tensorboards_close(&f->boards, &f->files);
+    sl_tensorboard_close(&f->tensorboard, &f->files);
     sl_files_close(&f->files);
 }
 

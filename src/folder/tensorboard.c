@@ -24,17 +24,17 @@
 enum { MESSAGE_BYTES = 4096, TAG_BYTES = 64, HOST_BYTES = 64, HEAD_BYTES = 12, TAIL_BYTES = 4 };
 enum { TENSORBOARD_PATH_BYTES = SL_PATH_MAX + 64 };
 
-typedef struct board {
+typedef struct writer {
     sl_lines lines;
     uint64_t second; /* in the file's name */
     uint64_t from;   /* what was added of this round or later is void */
     bool goes_on;
-} board;
+} writer;
 
-struct sl_tensorboards {
+struct sl_tensorboard {
     char path[SL_PATH_MAX], host[HOST_BYTES];
     uint32_t nodes;
-    board boards[]; /* (nodes + 1) the last one is the mean's */
+    writer writers[]; /* (nodes + 1) the last one is the mean's */
 };
 
 /* ---- records ---- */
@@ -106,7 +106,7 @@ static uint32_t checksum(const uint8_t *bytes, size_t count) {
     return (sum >> 15 | sum << 17) + 0xA282EAD8u; /* masked: of data that hold sums themselves */
 }
 
-static int append(sl_files *files, board *b, const char *path, const message *event,
+static int append(sl_files *files, writer *b, const char *path, const message *event,
                   sl_error *error) {
     uint8_t record[HEAD_BYTES + MESSAGE_BYTES + TAIL_BYTES];
     uint8_t *sum = put64(record, event->used);
@@ -119,8 +119,8 @@ static int append(sl_files *files, board *b, const char *path, const message *ev
 
 /* ---- files ---- */
 
-int sl_tensorboards_open(sl_tensorboards **out, const char *path, uint32_t nodes, sl_error *error) {
-    sl_tensorboards *b = calloc(1, sizeof *b + (nodes + 1) * sizeof *b->boards);
+int sl_tensorboard_open(sl_tensorboard **out, const char *path, uint32_t nodes, sl_error *error) {
+    sl_tensorboard *b = calloc(1, sizeof *b + (nodes + 1) * sizeof *b->writers);
     if (b == NULL)
         return sl_fail(error, SL_ENOMEM, "%s: out of memory for event files", path);
     snprintf(b->path, sizeof b->path, "%s", path);
@@ -131,23 +131,23 @@ int sl_tensorboards_open(sl_tensorboards **out, const char *path, uint32_t nodes
     return 0;
 }
 
-static void resume(board *b, uint64_t from) {
+static void resume(writer *b, uint64_t from) {
     b->goes_on = from != UINT64_MAX;
     b->from = from;
 }
 
-void sl_tensorboards_resume(sl_tensorboards *b, uint32_t first, sl_line_ends ends) {
+void sl_tensorboard_resume(sl_tensorboard *b, uint32_t first, sl_line_ends ends) {
     uint64_t first_of_all = UINT64_MAX;
     for (uint32_t i = 0; b != NULL && i < ends.count; i++) {
         if (first + i < b->nodes)
-            resume(&b->boards[first + i], ends.rounds[i]);
+            resume(&b->writers[first + i], ends.rounds[i]);
         first_of_all = ends.rounds[i] < first_of_all ? ends.rounds[i] : first_of_all;
     }
     if (b != NULL)
-        resume(&b->boards[b->nodes], first_of_all);
+        resume(&b->writers[b->nodes], first_of_all);
 }
 
-static void folder_of(const sl_tensorboards *b, int64_t rank, char out[TENSORBOARD_PATH_BYTES]) {
+static void folder_of(const sl_tensorboard *b, int64_t rank, char out[TENSORBOARD_PATH_BYTES]) {
     if (rank == SL_TENSORBOARD_MEAN)
         snprintf(out, TENSORBOARD_PATH_BYTES, "%s/tensorboard/mean", b->path);
     else
@@ -155,7 +155,7 @@ static void folder_of(const sl_tensorboards *b, int64_t rank, char out[TENSORBOA
 }
 
 /* Readers take a folder's files in the order of their names. */
-static void path_of(const sl_tensorboards *b, int64_t rank, uint64_t second,
+static void path_of(const sl_tensorboard *b, int64_t rank, uint64_t second,
                     char out[SL_FILE_PATH_MAX]) {
     char folder[TENSORBOARD_PATH_BYTES];
     folder_of(b, rank, folder);
@@ -164,7 +164,7 @@ static void path_of(const sl_tensorboards *b, int64_t rank, uint64_t second,
 }
 
 /* A file that is there is another process's, which has ended. */
-static int begin(const sl_tensorboards *b, sl_files *files, int64_t rank, board *mine,
+static int begin(const sl_tensorboard *b, sl_files *files, int64_t rank, writer *mine,
                  sl_error *error) {
     static const uint8_t start[] = {1 << 3 | VARINT, 1}; /* SessionLog: status START */
     static const char version[] = "brain.Event:2";
@@ -210,11 +210,11 @@ static void put_numbers(message *summary, const json_t *object, const char *befo
     }
 }
 
-int sl_tensorboards_add(sl_tensorboards *b, sl_files *files, int64_t rank, const json_t *line,
-                        sl_error *error) {
+int sl_tensorboard_add(sl_tensorboard *b, sl_files *files, int64_t rank, const json_t *line,
+                       sl_error *error) {
     if (b == NULL || rank >= b->nodes)
         return 0;
-    board *mine = &b->boards[rank == SL_TENSORBOARD_MEAN ? b->nodes : rank];
+    writer *mine = &b->writers[rank == SL_TENSORBOARD_MEAN ? b->nodes : rank];
     char path[SL_FILE_PATH_MAX];
     message summary = {.used = 0}, event = {.used = 0};
     int result = mine->lines.begun ? 0 : begin(b, files, rank, mine, error);
@@ -227,10 +227,10 @@ int sl_tensorboards_add(sl_tensorboards *b, sl_files *files, int64_t rank, const
     return result == 0 ? append(files, mine, path, &event, error) : result;
 }
 
-void sl_tensorboards_close(sl_tensorboards **boards, sl_files *files) {
-    sl_tensorboards *b = *boards;
+void sl_tensorboard_close(sl_tensorboard **all, sl_files *files) {
+    sl_tensorboard *b = *all;
     for (uint32_t i = 0; b != NULL && i <= b->nodes; i++)
-        sl_lines_close(files, &b->boards[i].lines);
+        sl_lines_close(files, &b->writers[i].lines);
     free(b);
-    *boards = NULL;
+    *all = NULL;
 }

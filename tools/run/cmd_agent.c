@@ -12,16 +12,17 @@
 
 #include "cli/log.h"
 #include "run/agent_options.h"
+#include "run/agent_page.h"
 #include "run/beginning.h"
 #include "run/child.h"
 #include "run/live_view.h"
-#include "run/lookers.h"
 #include "run/missing.h"
 #include "run/node_table.h"
 #include "run/reloads.h"
 #include "run/reporter.h"
 #include "run/resume.h"
 #include "run/run_info.h"
+#include "run/run_page.h"
 #include "run/service.h"
 #include "run/trace_file.h"
 
@@ -38,7 +39,7 @@ typedef struct peer {
     bool meets;                  /* it is meeting the others, or has failed to */
     sl_credentials *credentials; /* NULL: it proves nothing */
     sl_agent *agent;
-    lookers lookers;
+    agent_page page;
     sl_roster *roster;
     reloads reloads;
     const char *outcome; /* of a run that has not come to its end; NULL: a failure, or a signal */
@@ -357,7 +358,7 @@ static sl_monitor_subject subject_of(const peer *p) {
 static void open_monitor(peer *p) {
     const sl_monitor_subject subject = subject_of(p);
     sl_error error;
-    if (sl_monitor_open(&p->lookers.monitor, &subject, p->path, &error) != 0) {
+    if (sl_monitor_open(&p->page.monitor, &subject, p->path, &error) != 0) {
         char text[SL_ERROR_TEXT_MAX + 64];
         snprintf(text, sizeof text, "warning: `starling status` will not see this agent: %s",
                  error.text);
@@ -365,18 +366,17 @@ static void open_monitor(peer *p) {
     }
 }
 
-/* That of `starling run` is its parent's: run_page.h. */
-static int listen_for_lookers(peer *p, sl_error *error) {
+/* That of `starling run` may be its parent's. */
+static int open_page(peer *p, sl_error *error) {
     const sl_monitor_subject subject = subject_of(p);
-    const bool is_for_run =
-        reports(p) && strstr(p->trial.experiment->monitor.listen, "{rank}") == NULL;
-    return is_for_run ? 0 : lookers_listen(&p->lookers, &subject, p->path, error);
+    const bool is_for_run = reports(p) && run_page_takes(p->trial.experiment->monitor.listen);
+    return is_for_run ? 0 : agent_page_listen(&p->page, &subject, p->path, error);
 }
 
 static void show_neighbours(peer *p) {
     const sl_monitor_subject subject = subject_of(p);
     if (!reports(p))
-        lookers_show_neighbours(&p->lookers, &subject, p->roster);
+        agent_page_show_neighbours(&p->page, &subject, p->roster);
 }
 
 /* Nobody has asked it to leave: for `starling run` it is lost. The same command goes on. */
@@ -431,7 +431,7 @@ static int train(peer *p, sl_error *error) {
 static void close_peer(peer *p, const char *why) {
     live_view_clear(&p->view);
     agent_to_stop = NULL;
-    lookers_close(&p->lookers);
+    agent_page_close(&p->page);
     reloads_close(&p->reloads);
     sl_agent_close(&p->agent);
     sl_event_log_close(&p->log);
@@ -470,7 +470,7 @@ static int prepare(peer *p, sl_error *error) {
     if (result == 0)
         result = open_agent(p, error);
     if (result == 0)
-        result = listen_for_lookers(p, error);
+        result = open_page(p, error);
     if (result == 0) /* it may look for names, then for agents */
         service_ready(p->supervisor, 2 * p->trial.experiment->transport.connect_timeout_s);
     if (result == 0 && !reports(p))

@@ -6,10 +6,21 @@
 
 #include "cli/browser.h"
 
+sl_show_place run_page_place(const sl_experiment *e) {
+    return (sl_show_place){.at = e->monitor.listen,
+                           .key = "monitor.listen",
+                           .allow = "\"monitor\": {\"public\": true}",
+                           .is_public = e->monitor.is_public || e->security.trusted_network};
+}
+
+bool run_page_takes(const char *listen) {
+    return strstr(listen, "{rank}") == NULL;
+}
+
 /* A free port, of the agents' host where that is one for all. */
 static void choose_place(char out[SL_NAME_MAX + 16], const char *listen) {
     const char *port = strrchr(listen, ':'), *rank = strstr(listen, "{rank}");
-    if (rank == NULL)
+    if (run_page_takes(listen))
         snprintf(out, SL_NAME_MAX + 16, "%s", listen);
     else if (port != NULL && rank > port)
         snprintf(out, SL_NAME_MAX + 16, "%.*s:0", (int)(port - listen), listen);
@@ -20,10 +31,7 @@ static void choose_place(char out[SL_NAME_MAX + 16], const char *listen) {
 int run_page_open(sl_show **out, const options *o, const sl_experiment *e, const char *folder,
                   sl_error *error) {
     char at[SL_NAME_MAX + 16];
-    const sl_show_place place = {.at = at,
-                                 .key = "monitor.listen",
-                                 .allow = "\"monitor\": {\"public\": true}",
-                                 .is_public = e->monitor.is_public || e->security.trusted_network};
+    sl_show_place place = run_page_place(e);
     *out = NULL;
     if (e->monitor.listen[0] == '\0')
         return o->open_page ? sl_fail(error, SL_EINVAL,
@@ -31,6 +39,7 @@ int run_page_open(sl_show **out, const options *o, const sl_experiment *e, const
                                       "--set monitor.listen=127.0.0.1:8000")
                             : 0;
     choose_place(at, e->monitor.listen);
+    place.at = at;
     return sl_show_open(out, folder, &place, error);
 }
 

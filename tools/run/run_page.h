@@ -7,6 +7,10 @@
 
 #include "cli/tool.h"
 
+/* What monitor.* says of it. */
+sl_show_place run_page_place(const sl_experiment *experiment);
+/* Is the page there? Else agents are. */
+bool run_page_takes(const char *listen);
 /* Before the folder is there: it is read once somebody looks. *out is NULL where monitor.listen is
  * not set; SL_EINVAL then if the page is to be opened. */
 int run_page_open(sl_show **out, const options *o, const sl_experiment *experiment,

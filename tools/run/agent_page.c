@@ -1,25 +1,28 @@
-/* lookers.c - see lookers.h. */
-#include "run/lookers.h"
+/* agent_page.c - see agent_page.h. */
+#include "run/agent_page.h"
+
+#include "run/run_page.h"
 
 static sl_monitor_place place_of(const sl_experiment *e) {
-    return (sl_monitor_place){.at = e->monitor.listen,
-                              .key = "monitor.listen",
-                              .allow = "\"monitor\": {\"public\": true}",
-                              .is_public = e->monitor.is_public || e->security.trusted_network};
+    const sl_show_place said = run_page_place(e);
+    return (sl_monitor_place){
+        .at = said.at, .key = said.key, .allow = said.allow, .is_public = said.is_public};
 }
 
-int lookers_listen(lookers *l, const sl_monitor_subject *of, const char *folder, sl_error *error) {
+int agent_page_listen(agent_page *l, const sl_monitor_subject *of, const char *folder,
+                      sl_error *error) {
     sl_monitor_place place = place_of(of->experiment);
     if (place.at[0] == '\0')
         return 0;
     l->page = sl_board_page_open(folder);
     if (l->page == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for a page");
-    place.route_count = sl_board_page_routes(l->page, false, &place.routes);
+    place.route_count = sl_board_page_routes(l->page, &place.routes);
     return sl_monitor_listen(&l->port, of, &place, error);
 }
 
-void lookers_show_neighbours(lookers *l, const sl_monitor_subject *of, const sl_roster *roster) {
+void agent_page_show_neighbours(agent_page *l, const sl_monitor_subject *of,
+                                const sl_roster *roster) {
     const sl_monitor_place place = place_of(of->experiment);
     sl_asked_port *ports;
     if (l->page == NULL)
@@ -28,7 +31,7 @@ void lookers_show_neighbours(lookers *l, const sl_monitor_subject *of, const sl_
     sl_board_page_ask_at(l->page, ports, count);
 }
 
-void lookers_close(lookers *l) {
+void agent_page_close(agent_page *l) {
     sl_monitor_close(&l->monitor);
     sl_monitor_close(&l->port);
     sl_board_page_close(&l->page);
