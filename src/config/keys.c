@@ -248,8 +248,8 @@ static const sl_key behind[] = {
 
     {"monitor.listen", SL_KEY_TEXT, AT(monitor.listen), .fallback = "\"\"",
      .help = "HOST:PORT where an agent says over HTTP what it does, read-only, and shows its page; "
-             "{rank} in it is the rank, for agents on one host, where `run` else shows its page "
-             "alone"},
+             "{rank} in it is the rank, for agents on one host; without it `starling run` shows "
+             "its own page there, and agents none"},
     {"monitor.public", SL_KEY_BOOL, AT(monitor.is_public), .fallback = "false",
      .help = "true lets monitor.listen be beyond loopback, where anybody may look, unencrypted; "
              "security.trusted_network does so, too"},
