@@ -109,6 +109,31 @@ static double apart(const trainer *there, const trainer *cpu) {
     return difference / sqrt(cpu->vec->norm2_squared(cpu->g, d));
 }
 
+/* A learner over its bound opens nothing, and stays where it was. It is the first: a
+ * process opens matrix products once. */
+START_TEST(a_learner_keeps_to_the_bound) {
+    const sl_vec_ops *vec;
+    sl_vec_memory before;
+    sl_learner_settings e = settings_of(MLP, "/nowhere");
+    trainer cpu = open_trainer(&e, sl_vec_cpu());
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
+    vec->memory(&before);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", before.taken + 200000, &error));
+    EXPECT_ERROR(sl_learner_attach(cpu.learner, vec, &error), SL_ENOMEM, "device_memory_gb allows");
+    ck_assert_ptr_eq(
+        strstr(error.text, "model: working memory for 256 samples at a time: cuda:0: "),
+        error.text);
+    ck_assert(isfinite(step(&cpu, 1, 0.1f)));
+    bool named = false; /* its products, which are taken last */
+    for (size_t more = 200000; sl_learner_attach(cpu.learner, vec, &error) != 0; more += 50000) {
+        named = named || strstr(error.text, "model: working memory of matrix products: cuda:0: ");
+        EXPECT_WELL(sl_device_open(&vec, "cuda:0", before.taken + more, &error));
+    }
+    ck_assert(named);
+    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
+    close_trainer(&cpu);
+}
+
 /* test_models.c and checkvec have each layer's numbers; here a learner puts them together. */
 START_LOOP_TEST(gradients_on_a_device_are_the_cpus, sizeof models / sizeof *models) {
     char folder[] = "/tmp/starling-training-XXXXXX";
@@ -232,28 +257,4 @@ START_TEST(working_memory_counts) {
     pthread_join(thread, NULL);
     vec->memory(&after);
     ck_assert_uint_eq(after.taken, before.taken);
-}
-
-/* A learner over its bound opens nothing, and stays where it was. */
-START_TEST(a_learner_keeps_to_the_bound) {
-    const sl_vec_ops *vec;
-    sl_vec_memory before;
-    sl_learner_settings e = settings_of(MLP, "/nowhere");
-    trainer cpu = open_trainer(&e, sl_vec_cpu());
-    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
-    vec->memory(&before);
-    EXPECT_WELL(sl_device_open(&vec, "cuda:0", before.taken + 200000, &error));
-    EXPECT_ERROR(sl_learner_attach(cpu.learner, vec, &error), SL_ENOMEM, "device_memory_gb allows");
-    ck_assert_ptr_eq(
-        strstr(error.text, "model: working memory for 256 samples at a time: cuda:0: "),
-        error.text);
-    ck_assert(isfinite(step(&cpu, 1, 0.1f)));
-    bool named = false; /* its products, which are taken last */
-    for (size_t more = 200000; sl_learner_attach(cpu.learner, vec, &error) != 0; more += 50000) {
-        named = named || strstr(error.text, "model: working memory of matrix products: cuda:0: ");
-        EXPECT_WELL(sl_device_open(&vec, "cuda:0", before.taken + more, &error));
-    }
-    ck_assert(named);
-    EXPECT_WELL(sl_device_open(&vec, "cuda:0", 0, &error));
-    close_trainer(&cpu);
 }
