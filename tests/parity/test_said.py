@@ -242,6 +242,16 @@ def before_all_is_there():
     ):
         for way in ("layers", "merged", "partitioned"):
             yield {**layers, **changes, "transport": {"overlap": way}}, text
+    each, key = {**whole, "per": "tensor", "fraction_min": 0.01}, "algorithm.compressor.fraction"
+    for more, text in (
+        ({"per": "model"}, 'set algorithm.compressor.per to "tensor"'),
+        ({"k": 5}, "leave algorithm.compressor.k out"),
+        ({"fraction_min": 0.2}, f"{key}_min: 0.2 is above {key}, 0.1"),
+    ):
+        yield {**layers, **on(RING, "all-reduce", compressor={**each, **more})}, text
+    by_layer = {**layers, **on(RING, "all-reduce", compressor=each)}
+    yield {**by_layer, "transport": {}}, 'set transport.overlap to "layers"'
+    yield {**by_layer, "network": {"gradient_ms": 5}}, f"{key}_min: 0.01 plans by what sending"
     for key in ("overlap", "buckets"):
         planned = {**layers, **on(RING, "all-reduce"), "transport": {key: "merged"}}
         text = f'transport.{key}: "merged" plans by '
