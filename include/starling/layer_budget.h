@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/* Is one asked for, of a compressor that can have it? */
+SL_API bool sl_has_layer_budget(const sl_compressor_config *compressor);
+
 /* Sets fractions[t], (tensors), of each tensor of a vector, whose `ends` are given. A layer is a
  * matrix with what is between it and the next one, such as its bias; its tensors have one fraction.
  * Behind the last layer that is sent nothing is computed: it has the least fraction. */

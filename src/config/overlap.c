@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "starling/layer_budget.h"
+
 #define NAME(kind, text) text,
 static const char *const overlaps[] = {SL_OVERLAPS(NAME)};
 static const char *const bucketings[] = {SL_BUCKETINGS(NAME)};
@@ -66,10 +68,6 @@ static int check_buckets(const sl_experiment *e, const sl_algorithm *a, sl_error
         bucketings[buckets], a->name);
 }
 
-static bool has_layer_budget(const sl_experiment *e) {
-    return e->algorithm.compressor.fraction_min > 0;
-}
-
 /* What asks for a plan. */
 static void name_planned(const sl_experiment *e, char *out, size_t bytes) {
     if (e->transport.overlap > SL_OVERLAP_LAYERS)
@@ -126,7 +124,7 @@ int sl_overlap_check(const sl_experiment *e, sl_error *error) {
     int result = e->transport.overlap != SL_OVERLAP_NONE ? check_overlap(e, a, error) : 0;
     if (result == 0)
         result = check_buckets(e, a, error);
-    if (result == 0 && has_layer_budget(e))
+    if (result == 0 && sl_has_layer_budget(&e->algorithm.compressor))
         result = check_layer_budget(e, error);
     return result == 0 && sl_sending_is_planned(e) ? check_costs(e, error) : result;
 }
@@ -165,5 +163,5 @@ sl_overlap sl_buckets_of(const sl_experiment *e) {
 
 bool sl_sending_is_planned(const sl_experiment *e) {
     return e->transport.overlap > SL_OVERLAP_LAYERS || e->transport.buckets > SL_BUCKETS_LAYERS ||
-           has_layer_budget(e);
+           sl_has_layer_budget(&e->algorithm.compressor);
 }

@@ -157,7 +157,7 @@ static int check_steps(const sl_experiment *e, const traffic *t, size_t buckets,
 static int find_fractions(sl_sending *out, const sl_plan *plan, const sl_shapes *shapes,
                           sl_error *error) {
     const sl_compressor_config *c = &plan->config.compressor;
-    if (c->fraction_min <= 0 || shapes->ends == NULL)
+    if (!sl_has_layer_budget(c) || shapes->ends == NULL)
         return 0;
     out->fractions = calloc(shapes->count, sizeof *out->fractions);
     if (out->fractions == NULL)

@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+bool sl_has_layer_budget(const sl_compressor_config *compressor) {
+    return compressor->fraction_min > 0 && sl_compressor_reads(compressor->kind, "fraction_min");
+}
+
 typedef struct layer {
     size_t first, behind; /* tensors */
     size_t from, end;     /* elements */

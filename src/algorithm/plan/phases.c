@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "algorithm/algorithms.h"
 #include "compress/sparsification/entries.h"
 
 static const char *key_of(const sl_plan *plan) {
@@ -90,10 +91,12 @@ static const double *row_of(const sl_algorithm_config *config, size_t row) {
 }
 
 static int check_user(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
-    const char *other = c->warmup_count + c->warmup_k_count > 0 ? "algorithm.warmup"
-                        : c->budget.round_ms != 0               ? "algorithm.budget"
-                        : c->compressor.fraction_min > 0 ? "algorithm.compressor.fraction_min"
-                                                         : NULL;
+    const char *other =
+        sl_reads(a, "warmup") && c->warmup_count + c->warmup_k_count > 0 ? "algorithm.warmup"
+        : sl_algorithm_has_budget(c)                                     ? "algorithm.budget"
+        : c->compressor.fraction_min > 0 && sl_compressor_reads(c->compressor.kind, "fraction_min")
+            ? "algorithm.compressor.fraction_min"
+            : NULL;
     if (other != NULL)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.compressor.schedule: is given, and %s sizes messages, too; leave "
