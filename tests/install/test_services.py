@@ -8,10 +8,15 @@ import shutil
 import subprocess
 import sys
 
+try:
+    import yaml
+except ImportError:
+    yaml = None
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _scene import Failure, check, run_tests  # noqa: E402
 
 FILES = os.path.join(ROOT, "examples", "services")
 UNIT = "starling@.service"
@@ -102,15 +107,19 @@ def the_image_is_built_without_a_network_and_trains(scene):
     check("averaged model" in said, said)
 
 
-def pods_find_each_other(scene):
-    try:
-        import yaml
-    except ImportError:
-        return "python3-yaml is absent"
+def manifests():
+    """Kind -> what is declared."""
     kinds = {}
     for name in ("kubernetes-job.yaml", "kubernetes-jobset.yaml"):
         with open(os.path.join(FILES, name)) as file:
             kinds.update({each["kind"]: each for each in yaml.safe_load_all(file)})
+    return kinds
+
+
+def pods_find_each_other(scene):
+    if yaml is None:
+        return "python3-yaml is absent"
+    kinds = manifests()
     job, jobset = kinds["Job"], kinds["JobSet"]
     one = jobset["spec"]["replicatedJobs"][0]
     for spec, names, service in (
@@ -135,10 +144,47 @@ def pods_find_each_other(scene):
     check(kinds["Service"]["metadata"]["name"] == service, kinds["Service"])
 
 
-def the_job_suits_kubernetes_schema(scene):
-    if not shutil.which("kubeconform"):
-        return "kubeconform is absent"
-    call("kubeconform", "-strict", os.path.join(FILES, "kubernetes-job.yaml"))
+NEWER = {"V1JobSpec": {"backoffLimitPerIndex", "podFailurePolicy"}}  # than Debian 12's client
+
+
+def fit(models, value, kind, where):
+    """Only the keys that Kubernetes' own model of this kind has, all that it requires, each of its
+    type."""
+    inner = re.fullmatch(r"(list|dict)[\[(](?:str, )?(.*)[\])]", kind)
+    if inner:
+        check(isinstance(value, {"list": list, "dict": dict}[inner[1]]), f"{where}: {value!r}")
+        pairs = value.items() if inner[1] == "dict" else enumerate(value)
+        return [fit(models, each, inner[2], f"{where}.{key}") for key, each in pairs]
+    if not hasattr(models, kind):
+        types = {"str": str, "int": int, "bool": bool, "float": (int, float)}.get(kind, object)
+        check(isinstance(value, types) and (types is not int or value is not True), where)
+        return value
+    model = getattr(models, kind)
+    names = {key: attribute for attribute, key in model.attribute_map.items()}
+    unknown = set(value) - set(names) - NEWER.get(kind, set())
+    check(not unknown, f"{where}: {unknown} are not of {kind}")
+    return model(**{names[key]: fit(models, each, model.openapi_types[names[key]], f"{where}.{key}")
+                    for key, each in value.items() if key in names})  # fmt: skip
+
+
+def the_manifests_fit_kubernetes_models(scene):
+    """Of a JobSet, which is no part of Kubernetes, the jobs in it."""
+    try:
+        from kubernetes.client import models
+    except ImportError:
+        return "python3-kubernetes is absent"
+    kinds = manifests()
+    for kind in ("Service", "Job"):
+        fit(models, kinds[kind], "V1" + kind, kind)
+    for job in kinds["JobSet"]["spec"]["replicatedJobs"]:
+        fit(models, job["template"], "V1JobTemplateSpec", job["name"])
+    pod = kinds["Job"]["spec"]["template"]["spec"]
+    for wrong in ({"subDomain": "x"}, {"hostNetwork": "no"}, {"containers": None}):
+        try:
+            fit(models, {**pod, **wrong}, "V1PodSpec", "wrong")
+        except (Failure, ValueError, TypeError):
+            continue
+        check(False, f"{wrong} was accepted")
 
 
 SRUN = """#!/bin/sh
