@@ -5,24 +5,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _install import ROOT, call, check, run_tests
 
 FILES = os.path.join(ROOT, "examples", "services")
 UNIT = "starling@.service"
 FEW = {"rounds": 4, "topology": {"nodes": 2, "family": "ring"}, "record": {"every": 4}}
-
-
-def call(*command, code=0, **options):
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
-    said = done.stdout + done.stderr
-    check(code is None or done.returncode == code, f"{command}: {done.returncode}, {said[-2000:]}")
-    return said
 
 
 def written(scene, name, **changes):

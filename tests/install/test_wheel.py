@@ -7,16 +7,10 @@ import hashlib
 import os
 import re
 import subprocess
-import sys
 import zipfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _ports import free_ports  # noqa: E402
-from _scene import check, run_tests  # noqa: E402
+from _install import BUILD, ROOT, call, check, free_ports, run_tests
 
-BUILD = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1])))
 PYTHON = "/usr/bin/python3"
 PEERS = """
 import array, starling, sys
@@ -42,14 +36,6 @@ from starling._library import library
 why = ctypes.create_string_buffer(512)
 print(library.sl_devices_list(None, 0, why), why.value)
 """
-
-
-def call(*command, **options):
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, **options
-    )
-    check(done.returncode == 0, f"{command}: {done.returncode}, {done.stdout[-2000:]}")
-    return done.stdout
 
 
 # What is computed here needs no libfabric; peers over a network do, and say so.
