@@ -283,13 +283,20 @@ class Running:
         try:
             self.code = self.process.wait(SLOWER * timeout)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            self.kill()
             raise Failure(
                 f"still running after {timeout} s; stdout {self.out[-500:]!r}, "
                 f"stderr {self.err[-500:]!r}"
             ) from None
         self.seconds = time.monotonic() - self.began
+        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
         return self
 
     def wait_for(self, text, seconds=60):

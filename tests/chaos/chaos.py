@@ -131,8 +131,7 @@ def parent_killed(scene):
     """Its agents end, one that is stopped too."""
     running = start_run(scene)
     os.kill(scene.agents()[1], signal.SIGSTOP)
-    running.process.kill()
-    running.process.wait()
+    running.kill()
     scene.wait_gone(3)
 
 
@@ -141,8 +140,7 @@ def interrupted_at_the_start(scene):
     for delay in (0.0, 0.05, 0.2, 0.5):
         running = scene.start("run", path, "--out", scene.path(f"run{delay}"))
         time.sleep(delay)
-        running.process.send_signal(signal.SIGINT)
-        running.wait(15)
+        running.interrupt().wait(15)
         # Before main, the loader or a library of libfabric's ends the process.
         unborn = running.code in (1, -signal.SIGINT) and not running.err and not running.out
         check(

@@ -72,8 +72,7 @@ def a_gradient_that_stands_still_is_not_waited_for(scene):
     stands = hands.agents[2]
     scene.write(f"stalls/{stands.process.pid}", "")
     time.sleep(0.5)  # a round, and more
-    stands.process.send_signal(signal.SIGINT)
-    stands.ends(130, 6)
+    stands.interrupt().ends(130, 6)
     hands.end()
 
 

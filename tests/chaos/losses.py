@@ -188,13 +188,11 @@ class Hands:
         return running
 
     def kill(self, rank):
-        self.agents[rank].process.kill()
-        self.agents[rank].process.wait()
+        self.agents[rank].kill()
 
     def end(self):
         for running in self.agents:
-            running.process.kill()
-            running.process.wait()
+            running.kill()
 
 
 def add_a_rank(scene, hands):

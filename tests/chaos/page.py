@@ -112,8 +112,7 @@ def a_finished_run_is_in_one_file_and_served(scene):
     port = address.split(":")[-1].strip("/")
     taken = scene.call("show", folder, "--listen", f"127.0.0.1:{port}")
     taken.check_refused("--listen", port, "in use")
-    shown.process.send_signal(signal.SIGINT)
-    shown.ends(0, 20)
+    shown.interrupt().ends(0, 20)
 
 
 def what_is_no_run_gets_one_sentence(scene):
@@ -218,8 +217,7 @@ def a_browser_follows_a_run(scene):
         wait_until(said, "the view in the head")
         lost = [row for row in browser.look(CELLS, "#events-table") if "is lost" in row[-1]]
         check(lost and "agent 3 is lost" in lost[0][-1], lost)
-        running.process.send_signal(signal.SIGINT)
-        running.wait(60)
+        running.interrupt().wait(60)
         over = lambda: browser.look("state.innerText").startswith("stopped")  # noqa: E731
         wait_until(over, "the end in the head")
         browser.requests()
@@ -240,8 +238,7 @@ def a_browser_follows_a_run(scene):
         for scheme in ("light", "dark") if axe else ():
             browser.prefer(scheme)
             check(not browser.violations(axe), f"axe-core, {scheme}: {browser.violations(axe)}")
-        shown.process.send_signal(signal.SIGINT)
-        shown.ends(0, 20)
+        shown.interrupt().ends(0, 20)
     shutil.rmtree(scene.path("npm"), ignore_errors=True)
     if axe is None:
         print("skip axe-core on a run's page: npm cannot get it")

@@ -81,8 +81,7 @@ def a_name_server_that_never_answers(scene):
     running = agent(scene, 1, hosts, "out", experiment=experiment, wrapper=wrapper)
     time.sleep(3)
     check(running.process.poll() is None, f"ended early: {running.err!r}")
-    running.process.send_signal(signal.SIGINT)
-    running.ends(130, 5)
+    running.interrupt().ends(130, 5)
 
 
 def little_address_space_ends_with_a_reason(scene):

@@ -196,8 +196,7 @@ def its_code_tells_how_the_run_does(scene):
         agents[rank].process.send_signal(signal.SIGSTOP)
     wait_until(lambda: told() == (2, 1, 4, [0, 2, 3]), "all three are lost", 30)
     for agent in agents:
-        agent.process.kill()
-        agent.process.wait()
+        agent.kill()
     check(scene.call("status", place).code == 2, "nobody answers")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `starling topology analyse` says, against runs of gossip averaging in the simulator:
 learning rate 0, so that models are only averaged. tests/unit/test_analysis.c holds what else it
-finds against numpy.
+finds, and of 50 graphs the same errors, against numpy; test_spectrum.c eigenvalues against LAPACK.
 
 Started from the identity matrix the models of round k are W(k) ... W(1) itself, from which errors
 and exactness can be read off. The contraction per round is measured as a power method whose
@@ -33,18 +33,10 @@ class Case:
 
 
 NOT_NORMAL = [[0, 1, 0.5], [1, 2, 0.3], [2, 0, 0.3], [1, 0, 0.2], [2, 3, 0.25], [3, 2, 0.25]]
-TWO_PARTS = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3], [3, 4], [4, 5], [5, 6], [6, 7], [5, 7]]
 CASES = [
     Case("ring", {"nodes": 16, "family": "ring"}),
-    Case("lazy ring", {"nodes": 10, "family": "ring", "weights": "lazy"}),
     Case("star", {"nodes": 10, "family": "star"}),
-    Case("complete", {"nodes": 6, "family": "complete"}),
     Case("torus", {"nodes": 20, "family": "torus", "sides": [4, 5]}),
-    Case("random regular", {"nodes": 24, "family": "random-regular", "degree": 3, "seed": 4}),
-    Case(
-        "irregular",
-        {"nodes": 7, "edges": [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2], [2, 5], [3, 5], [5, 6]]},
-    ),
     Case("doubly stochastic, not normal", {"nodes": 4, "edges": NOT_NORMAL}),
     Case(
         "push-sum",
@@ -56,13 +48,11 @@ CASES = [
         },
     ),
     Case("one-peer exponential of 16", {"nodes": 16, "family": "one-peer-exponential"}),
-    Case("alternating matchings", {"nodes": 10, "family": "alternating-matchings"}),
     Case("MATCHA", {"nodes": 10, "family": "matcha", "base": "ring", "period": 12}),
     Case(
         "clusters with seldom bridges",
         {"nodes": 12, "family": "clusters", "clusters": 3, "bridge_every": 4},
     ),
-    Case("fastest weights, some negative", {"nodes": 8, "weights": "fdla", "edges": TWO_PARTS}),
     Case(
         "push-sum schedule",
         {
@@ -219,7 +209,7 @@ def check_without(starling):
             raise AssertionError(f"no word of it: {said['notes']}")
 
 
-COSTS = ("ring", "torus", "star", "one-peer exponential of 16", "alternating matchings")
+COSTS = ("ring", "torus", "star", "one-peer exponential of 16")
 
 
 def all_checks(starling):

@@ -72,8 +72,7 @@ def test_agents_say_what_they_did(scene):
         folder = scene.path("run")
         shutil.rmtree(folder, ignore_errors=True)
         path = scene.write("experiment.json", json.dumps(experiment_of(algorithm)))
-        ended = scene.call("run", path, "--out", folder)
-        check(ended.code == 0, ended.err)
+        scene.call("run", path, "--out", folder).check_well()
         agents = [spans_of(folder, rank) for rank in range(4)]
         for spans in agents:
             check_rows(spans)
