@@ -6,7 +6,6 @@ Open MPI, Slurm and torchrun are used where they are; torchrun is made up by its
 import contextlib
 import json
 import os
-import pty
 import shutil
 import socket
 import subprocess
@@ -16,6 +15,7 @@ import _torchrun
 from _walls import Net, why_no_net
 from _scene import check, run_tests
 from _ports import free_ports
+from _terminal import Terminal
 from strangers import wait_listening
 
 SHORT = {
@@ -164,27 +164,14 @@ def who_does_not_come_is_named(scene):
 
 def a_terminal_for_all(scene):
     """Under a launcher nobody draws over the others; each line says of whom it is."""
-    port, shows = free_range(), {}
-    path = scene.experiment(**PAIR)
-    for rank in (0, 1):
-        own, given = pty.openpty()
-        shows[rank] = own
-        variables = {**os.environ, **by_hand(rank, port), "TERM": "xterm"}
-        command = [scene.starling, "agent", path, "--out", scene.path("out")]
-        process = subprocess.Popen(command, env=variables, stdout=given, stderr=given, stdin=given)
-        os.close(given)
-        shows[rank] = (process, own)
-    for rank, (process, own) in shows.items():
-        text = b""
-        try:
-            while piece := os.read(own, 1 << 16):
-                text += piece
-        except OSError:  # its end
-            pass
-        os.close(own)
-        check(process.wait(60) == 0, text)
-        check(b"\033[" not in text, f"it draws: {text!r}")
-        check(b"agent %d: round 20/20" % rank in text, text)
+    port, path = free_range(), scene.experiment(**PAIR)
+    command = [scene.starling, "agent", path, "--out", scene.path("out")]
+    shows = [Terminal(command, variables=by_hand(rank, port)) for rank in (0, 1)]
+    for rank, show in enumerate(shows):
+        code, text = show.read_all()
+        check(code == 0, text)
+        check("\033[" not in text, f"it draws: {text!r}")
+        check(f"agent {rank}: round 20/20" in text, text)
 
 
 # A host of its own: `ip netns exec` with /etc/hosts of its own.
