@@ -13,6 +13,7 @@ import time
 
 from _ca import Authority
 from _keyed import make_keys, make_nodes, with_key, with_pair
+from _limits import little_memory, set_clock
 from _ports import free_ports
 from _scene import check, run_tests
 from _walls import Net, ip, why_no_net
@@ -44,12 +45,6 @@ def expect(running, names, *words):
         check(any(word in row for row in rows), f"{word!r} is missing: {rows}")
     code = int(any(name.startswith("FAIL") for name in names))
     check(running.code == code, f"exit code {running.code}: {running.said!r}")
-
-
-def set_clock(scene, seconds):
-    scene.write("clock", str(seconds))
-    scene.preload("wrong_clock")
-    scene.environment["STARLING_CLOCK"] = scene.path("clock")
 
 
 def places(scene, *hosts, ports=None, pins=("", "")):
@@ -211,38 +206,11 @@ def locked_memory(scene):
     expect(running, ["FAIL provider", "FAIL locked memory"], "ulimit -l")
 
 
-GROUPS = (
-    ("/sys/fs/cgroup", "memory.max"),
-    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-)
-
-
-def make_group(name):
-    """A control group with 200 MB; None: none can be made here."""
-    for above, file in GROUPS:
-        group = os.path.join(above, name)
-        try:
-            os.mkdir(group)
-            if os.path.exists(os.path.join(group, "cgroup.procs")):
-                with open(os.path.join(group, file), "w") as limit:
-                    limit.write(str(200 << 20))
-                return group
-        except OSError:
-            pass
-        if os.path.isdir(group):
-            os.rmdir(group)
-    return None
-
-
 def memory_of_a_nested_group(scene):
-    group = make_group(f"starling-doctor-{os.getpid()}")
-    if group is None:
-        return "no control group with a limit can be made here"
-    enter = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
-    try:
-        expect(doctor(scene, wrapper=enter, **LARGE), ["FAIL memory"], "memory.max", "209.7 MB")
-    finally:
-        os.rmdir(group)
+    with little_memory(200) as wrapper:
+        if wrapper is None:
+            return "no control group with a limit can be made here"
+        expect(doctor(scene, wrapper=wrapper, **LARGE), ["FAIL memory"], "memory.max", "209.7 MB")
     return None
 
 
