@@ -14,7 +14,7 @@ import time
 import _torchrun
 from _walls import Net, why_no_net
 from _scene import check, run_tests
-from _ports import free_ports
+from _ports import free_range
 from _terminal import Terminal
 from strangers import wait_listening
 
@@ -42,18 +42,6 @@ def start(scene, path, environment, *extra, out="out", wrapper=()):
         return scene.start("agent", path, "--out", scene.path(out), *extra, wrapper=wrapper)
     finally:
         scene.environment = {}
-
-
-def free_range():
-    """The first of PORTS ports that nobody uses."""
-    while True:
-        first = free_ports(1)[0]
-        try:
-            for port in range(first, first + PORTS):
-                socket.create_server(("127.0.0.1", port)).close()
-            return first
-        except (OSError, OverflowError):
-            continue
 
 
 def by_hand(rank, port, size=2, host="127.0.0.1"):
@@ -125,14 +113,14 @@ def lists_of_hosts(scene):
     other forms, and other launchers."""
     path = scene.experiment(**SHORT)
     hosts = scene.write("hosts", "127.0.0.1 slots=4\n")
-    peers = ("--roster", hosts, "--port", str(free_range()))
+    peers = ("--roster", hosts, "--port", str(free_range(PORTS)))
     wait_all([start(scene, path, {}, "--rank", str(rank), *peers) for rank in range(4)])
     scene.check_models(["out"] * 4, experiment=path)
 
 
 def strangers_have_no_say(scene):
     """At the rendezvous, which is at the first free port; how many may come, test_listener has."""
-    first, path = free_range(), scene.experiment(**SHORT)
+    first, path = free_range(PORTS), scene.experiment(**SHORT)
     with socket.create_server(("127.0.0.1", first)):
         agents = [start(scene, path, torchrun(rank, first)) for rank in (0, 2, 1)]
         wait_listening(first + 1)
@@ -151,7 +139,7 @@ def strangers_have_no_say(scene):
 
 def who_does_not_come_is_named(scene):
     """Others, and rank 0 where another program is at its port."""
-    port, taken = free_range(), free_range()
+    port, taken = free_range(PORTS), free_range(PORTS)
     path = scene.experiment(**SHORT, transport__connect_timeout_s=10)
     with socket.create_server(("127.0.0.1", taken)):
         agents = [start(scene, path, by_hand(rank, port, size=4)) for rank in (0, 1)]
@@ -164,7 +152,7 @@ def who_does_not_come_is_named(scene):
 
 def a_terminal_for_all(scene):
     """Under a launcher nobody draws over the others; each line says of whom it is."""
-    port, path = free_range(), scene.experiment(**PAIR)
+    port, path = free_range(PORTS), scene.experiment(**PAIR)
     command = [scene.starling, "agent", path, "--out", scene.path("out")]
     shows = [Terminal(command, variables=by_hand(rank, port)) for rank in (0, 1)]
     for rank, show in enumerate(shows):

@@ -8,11 +8,10 @@ import os
 import re
 import shutil
 import signal
-import socket
 import statistics
 
 from _browser import Browser, fetch, fetch_axe, missing
-from _ports import free_ports
+from _ports import free_ports, free_range
 from _scene import check, read_json, read_lines, run_tests, wait_until
 
 CAPTION = """[...document.querySelectorAll('figcaption')].map((f) => f.innerText)"""
@@ -133,23 +132,10 @@ def what_is_no_run_gets_one_sentence(scene):
     scene.call("show", half).check_refused("written by starling 9.1.0")
 
 
-def ports_by_rank(count):
-    """What stands before a rank in free ports, one for each."""
-    while True:
-        before = free_ports(1)[0] // 10
-        try:
-            for rank in range(count):
-                with socket.create_server(("127.0.0.1", 10 * before + rank)):
-                    pass
-        except OSError:
-            continue
-        return before
-
-
 def a_lone_agent_shows_what_it_knows(scene):
     """Its own folder has its own curves and edges; its neighbour, which is asked, tells the other
     one of theirs."""
-    ports, lookers = free_ports(3), ports_by_rank(2)
+    ports, lookers = free_ports(3), free_range(2, 10) // 10
     scene.take_time()
     path = scene.experiment(topology={"nodes": 3, "family": "path"}, record__every=50)
     look = ("--set", f"monitor.listen=127.0.0.1:{lookers}{{rank}}")

@@ -1,12 +1,10 @@
 #!/usr/bin/env python3
 """`starling top`: a run in a terminal of any size, while an agent is lost, and after its end."""
-import http.server
-import json
 import os
 import re
 import signal
-import threading
 
+from _answers import Answerer
 from _ports import free_ports
 from _scene import check, run_tests, wait_until
 from _terminal import ESCAPE, Terminal
@@ -86,23 +84,9 @@ STATUS = {
 }  # fmt: skip
 
 
-class Lone(http.server.BaseHTTPRequestHandler):
-    """An agent without a run folder, as a session's."""
-
-    def do_GET(self):
-        self.send_response(200 if self.path == "/status" else 404)
-        self.end_headers()
-        self.wfile.write(json.dumps(STATUS).encode())
-
-    def log_message(self, *_):
-        pass
-
-
 def a_lone_agent_says_what_it_knows(scene):
-    with http.server.HTTPServer(("127.0.0.1", 0), Lone) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        seen = scene.call("top", f"127.0.0.1:{server.server_port}")
-        server.shutdown()
+    """Without a run folder, as a session's."""
+    seen = scene.call("top", Answerer(STATUS).place)
     seen.check_well()
     rows = seen.out.splitlines()
     check(has(rows[:1], r"round 812; 7 of 8 nodes"), rows)
