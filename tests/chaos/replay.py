@@ -276,7 +276,7 @@ class Story:
 
     def end(self):
         """All end after a checkpoint, and go on from it; a rank beyond the first joins again."""
-        end_saved(list(self.running.values()), 0)
+        end_saved(list(self.running.values()), -1)
         self.start(*self.running)
         for rank in set(self.running) & set(range(self.RANKS)):
             self.running[rank].wait_for("goes on from the checkpoint of round")
@@ -287,21 +287,22 @@ class Story:
         self.start(*ranks)
 
     def check(self):
-        end_saved(list(self.running.values()), 0)
+        end_saved(list(self.running.values()), -1)
         is_repeated(self.scene, self.out, " views begun)")
 
 
 def a_run_that_lost_members_and_went_on(scene):
-    """Rank 1 dies, and all go on without it from a checkpoint; it joins them, 3 dies, all are
-    killed, and go on; it joins, too, and a rank beyond the first, which `starling status` shows."""
+    """Rank 1 dies, and all go on without it from a checkpoint; it joins them, the leader dies, all
+    are killed, and go on; it joins, too, and a rank beyond the first, which `starling status`
+    shows; one is stopped, and returns."""
     story = Story(scene)
     for act, *ranks in (
         (story.lose, 1),
         (story.end,),
         (story.come, 1),
-        (story.lose, 3),
+        (story.lose, 0),
         (story.lose_power,),
-        (story.come, 3),
+        (story.come, 0),
         (story.come, 4),
         (story.end,),
         (story.rest, 1),
