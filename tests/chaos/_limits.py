@@ -2,6 +2,8 @@
 import contextlib
 import os
 
+from _scene import Skipped
+
 GROUPS = (
     ("/sys/fs/cgroup", "memory.max"),
     ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
@@ -10,7 +12,7 @@ GROUPS = (
 
 @contextlib.contextmanager
 def little_memory(mib):
-    """A wrapper that gives a command and its children so much memory in all; None: not here."""
+    """A wrapper that gives a command and its children so much memory in all."""
     for above, file in GROUPS:
         group = os.path.join(above, f"starling-{os.getpid()}")
         try:
@@ -26,7 +28,7 @@ def little_memory(mib):
             pass
         finally:
             os.rmdir(group)
-    yield None
+    raise Skipped("no control group with a limit can be made here")
 
 
 def set_clock(scene, seconds):

@@ -3,17 +3,17 @@ import os
 import shutil
 import subprocess
 
+from _scene import needs
+
 
 def ip(*arguments):
     subprocess.run(["ip", *arguments], check=True)
 
 
-def why_no_net():
-    """Why namespaces cannot be used here; None: they can."""
+def has_net():
     if os.geteuid() != 0 or shutil.which("ip") is None:
-        return "namespaces need root, and iproute2"
-    tried = subprocess.run(["unshare", "-n", "true"], capture_output=True, check=False)
-    return None if tried.returncode == 0 else "no namespaces are allowed here"
+        return False
+    return subprocess.run(["unshare", "-n", "true"], capture_output=True).returncode == 0
 
 
 class Net:
@@ -27,6 +27,7 @@ class Net:
         self.switch = self.prefix + "switch"
 
     def __enter__(self):
+        needs(has_net(), "namespaces need root, iproute2, and leave")
         try:
             self.add_space(self.switch)
             self.open_switch()

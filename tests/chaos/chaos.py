@@ -9,7 +9,7 @@ import sys
 import time
 
 from _limits import little_memory
-from _scene import check, run_tests, wait_until
+from _scene import check, needs, run_tests, wait_until
 
 NODES = 5
 
@@ -76,12 +76,9 @@ while True:
 def out_of_memory(scene):
     """What there is suffices, as `run` finds first; then somebody else takes it."""
     with open("/proc/swaps") as file:
-        if len(file.readlines()) > 1:
-            return "there is swap: it would be slow instead"
+        needs(len(file.readlines()) < 2, "there is swap: it would be slow instead")
     big = {"topology__nodes": 4, "model__hidden": [4000, 2000], "rounds": 10000}
     with little_memory(2500) as wrapper:
-        if wrapper is None:
-            return "no memory group can be made here"
         words = ("run", scene.experiment(**big), "--out", scene.path("run"))
         ended = scene.start(*words, wrapper=wrapper)
         ended.wait_for("round 20/")
@@ -93,7 +90,6 @@ def out_of_memory(scene):
         greedy.wait()
     why = "killed by signal 9 (Killed), probably by the kernel, which was out of memory"
     check(ended.code == 1 and why in ended.err, f"{ended.code}: {ended.err!r}")
-    return None
 
 
 def interrupted(scene):

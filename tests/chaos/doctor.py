@@ -15,8 +15,8 @@ from _ca import Authority
 from _keyed import make_keys, make_nodes, with_key, with_pair
 from _limits import little_memory, set_clock
 from _ports import free_ports
-from _scene import check, run_tests
-from _walls import Net, ip, why_no_net
+from _scene import Skipped, check, needs, run_tests
+from _walls import Net, has_net, ip
 
 ALONE = {"rounds": 2, "topology": {"nodes": 1, "family": "complete"}}
 PAIR = {"rounds": 2, "topology": {"nodes": 2, "family": "ring"}}
@@ -186,7 +186,7 @@ def each_fault_of_a_host_is_named(scene):
     make_keys(scene, "open.key")
     os.chmod(scene.path("open.key"), 0o644)
     for name, word, planted in FAULTS:
-        if planted.get("wrapper") == ["unshare", "-n"] and why_no_net():
+        if planted.get("wrapper") == ["unshare", "-n"] and not has_net():
             continue
         if name in ("warn processor", "warn OpenBLAS") and (OLD or platform.machine() != "x86_64"):
             continue
@@ -208,10 +208,7 @@ def locked_memory(scene):
 
 def memory_of_a_nested_group(scene):
     with little_memory(200) as wrapper:
-        if wrapper is None:
-            return "no control group with a limit can be made here"
         expect(doctor(scene, wrapper=wrapper, **LARGE), ["FAIL memory"], "memory.max", "209.7 MB")
-    return None
 
 
 MOUNTED = 'mount -t tmpfs -o "$1" tmpfs "$0" && shift && exec "$@"'
@@ -221,8 +218,7 @@ def disks(scene):
     os.mkdir(scene.path("disk"))
     wrapper = ["unshare", "-m", "sh", "-c", MOUNTED, scene.path("disk")]
     tried = subprocess.run([*wrapper, "ro", "true"], capture_output=True, check=False)
-    if tried.returncode != 0:
-        return "mounts need root"
+    needs(tried.returncode == 0, "mounts need root")
     for name, word, options, changes in (
         ("FAIL disk space", "4.2 MB", "size=4m", {}),
         ("FAIL disk space", "keep", "size=300m", {"checkpoint": {"every": 1, "keep": 3}, **LARGE}),
@@ -231,7 +227,6 @@ def disks(scene):
     ):
         out = ("--out", scene.path("disk/run"))
         expect(doctor(scene, *out, wrapper=[*wrapper, options], **changes), [name], word)
-    return None
 
 
 def a_folder_with_another_run(scene):
@@ -290,8 +285,6 @@ def rosters(scene):
 
 def addresses(scene):
     """Without ways to anywhere, so that no router is asked."""
-    if why_no_net():
-        return why_no_net()
     with Net(1) as net:
         own, other = net.address(0), net.address(1)
         for hosts, rank, options, word, reach in (
@@ -302,7 +295,6 @@ def addresses(scene):
             words = (*places(scene, *hosts, ports=(7000, 7001)), "--rank", rank, *options)
             running = doctor(scene, *words, wrapper=net.wrapper(0), **PAIR)
             expect(running, ["FAIL listen", reach], word)
-    return None
 
 
 # ---- others ----
@@ -354,19 +346,16 @@ def other_releases_and_ranks(scene):
 
 def between(scene, spoil, *expected):
     """Doctors of two hosts, after `spoil(net)`; each is expected to say so."""
-    if why_no_net():
-        return why_no_net()
     with Net(2) as net:
         try:
             spoil(net)
         except (OSError, subprocess.CalledProcessError) as why:
-            return f"the kernel or its tools cannot do that: {why}"
+            raise Skipped(f"the kernel or its tools cannot do that: {why}") from why
         roster = places(scene, net.address(0), net.address(1), ports=(7000, 7001))
         wrappers = [net.wrapper(rank) for rank in (0, 1)]
         both = start_pair(scene, roster, *TRUSTED, "--wait", "6", wrappers=wrappers)
         for running, (names, words) in zip(both, expected):
             expect(running, names, *words)
-    return None
 
 
 def two_healthy_hosts(scene):

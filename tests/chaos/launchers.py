@@ -12,8 +12,8 @@ import subprocess
 import time
 
 import _torchrun
-from _walls import Net, why_no_net
-from _scene import check, run_tests
+from _walls import Net
+from _scene import check, needs, run_tests
 from _ports import free_range
 from _terminal import Terminal
 from strangers import wait_listening
@@ -86,7 +86,7 @@ def agents_of_launchers(scene):
     for i, command in enumerate(commands):
         wait_all([start(scene, path, {}, out=f"out{i}", wrapper=command)])
         scene.check_models([f"out{i}"] * 4, experiment=path)
-    return None if commands else "none is here"
+    needs(commands, "none is here")
 
 
 def a_loop_of_your_own(scene):
@@ -105,7 +105,6 @@ def a_loop_of_your_own(scene):
         check(got.returncode == 0, said)
         for line in expected.splitlines():
             check(line in got.stdout, said)
-    return None
 
 
 def lists_of_hosts(scene):
@@ -168,9 +167,6 @@ AT_HOME = 'mount --bind "$0" /etc/hosts && exec "$@"'
 
 def two_hosts(scene):
     """Each host's own name is loopback on itself, as Debian writes in /etc/hosts."""
-    why = why_no_net()
-    if why is not None:
-        return why
     with Net(2) as net:
         for own in (0, 1):
             places = ["127.0.1.1" if host == own else net.address(host) for host in (0, 1)]
@@ -193,7 +189,6 @@ def two_hosts(scene):
         alone = scene.experiment("alone.json", **SHORT)
         refused = start_on(1, alone, told[1], out="alone").wait(20)
         refused.check_refused("beyond loopback", "trusted_network")
-    return None
 
 
 if __name__ == "__main__":

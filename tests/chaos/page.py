@@ -10,7 +10,7 @@ import shutil
 import signal
 import statistics
 
-from _browser import Browser, fetch, fetch_axe, missing
+from _browser import Browser, fetch, fetch_axe, needs_browser
 from _ports import free_ports, free_range
 from _scene import check, read_json, read_lines, run_tests, wait_until
 
@@ -180,9 +180,7 @@ def fits(browser, width):
 def a_browser_follows_a_run(scene):
     """Panels say what the folder says; a killed agent goes grey; the run's end is seen; nothing is
     asked of another host, and nothing complained of."""
-    why = missing()
-    if why:
-        return why
+    needs_browser()
     scene.take_time(1000)
     path, folder = scene.experiment(membership={"on_loss": "continue"}), scene.path("run")
     place = f"monitor.listen=127.0.0.1:{free_ports(1)[0]}"

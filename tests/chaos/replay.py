@@ -10,7 +10,7 @@ import shutil
 import signal
 
 from _ports import free_ports
-from _scene import check, run_tests, read_lines, wait_until
+from _scene import check, needs, read_lines, run_tests, wait_until
 from resume import end_saved, rounds_saved, start_by_hand, wait_beyond
 
 EVERY = 20
@@ -129,8 +129,7 @@ def agents_by_hand_with_folders_of_their_own(scene):
 
 
 def kernels_are_those_of_the_run(scene):
-    if platform.machine() != "x86_64":
-        return "kernels of x86-64"
+    needs(platform.machine() == "x86_64", "kernels of x86-64")
     path, out = scene.experiment(**{**RUN, "rounds": 60}), scene.path("out")
     scene.environment = {"OPENBLAS_CORETYPE": "Nehalem", "STARLING_KERNELS": "plain"}
     scene.call("run", path, "--out", out).check_well()
@@ -146,7 +145,6 @@ def kernels_are_those_of_the_run(scene):
         "after round 0 the run had kernels x86-64-v9 and BLAS Nehalem, and x86-64-",
     ):
         check(f"the bits may differ: {word}" in ended.err, ended.err)
-    return None
 
 
 def numbers_that_differ_are_named(scene):

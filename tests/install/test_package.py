@@ -122,9 +122,10 @@ def test_packages_run_in_a_fresh_system(scene):
         releases.unpack(releases.own_release(), folder)
     except releases.Unavailable as why:
         os.makedirs(folder, exist_ok=True)
-        return run_unpacked(folder, str(why)[-200:].replace("\n", " "))
-    install(folder)
-    run_in(folder)
+        run_unpacked(folder, str(why)[-200:].replace("\n", " "))
+    else:
+        install(folder)
+        run_in(folder)
 
 
 if __name__ == "__main__":

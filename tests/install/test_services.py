@@ -6,7 +6,12 @@ import os
 import re
 import shutil
 
-from _install import ROOT, call, check, run_tests
+from _install import ROOT, call, check, needs, run_tests
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
 
 FILES = os.path.join(ROOT, "examples", "services")
 UNIT = "starling@.service"
@@ -22,9 +27,12 @@ def written(scene, name, **changes):
     return scene.write(name.replace("@", "@digits"), text)
 
 
+def needs_root_and(tool):
+    needs(os.geteuid() == 0 and shutil.which(tool), f"{tool} is absent, or this is not root")
+
+
 def the_unit_is_understood_and_hardened(scene):
-    if not shutil.which("systemd-analyze"):
-        return "systemd-analyze is absent"
+    needs(shutil.which("systemd-analyze"), "systemd-analyze is absent")
     path = written(scene, UNIT, command=("/usr/bin/starling", scene.starling))
     said = call("systemd-analyze", "verify", "--man=no", path)
     check(UNIT not in said and "digits" not in said, said)
@@ -34,8 +42,7 @@ def the_unit_is_understood_and_hardened(scene):
 
 
 def its_user_and_folders_are_made(scene):
-    if os.geteuid() != 0 or not shutil.which("systemd-sysusers"):
-        return "systemd-sysusers is absent, or this is not root"
+    needs_root_and("systemd-sysusers")
     root = scene.path("root")
     os.makedirs(root + "/etc")
     for name in ("passwd", "group"):
@@ -50,8 +57,7 @@ def its_user_and_folders_are_made(scene):
 
 
 def logs_rotate_under_a_process_that_goes_on(scene):
-    if os.geteuid() != 0 or not shutil.which("logrotate"):
-        return "logrotate is absent, or this is not root"
+    needs_root_and("logrotate")
     os.mkdir(scene.path("log"), 0o750)
     path = written(
         scene,
@@ -71,8 +77,7 @@ def logs_rotate_under_a_process_that_goes_on(scene):
 
 def the_image_is_built_without_a_network_and_trains(scene):
     builder = shutil.which("buildah") or shutil.which("podman")
-    if not builder or os.geteuid() != 0:
-        return "neither buildah nor podman is here, or this is not root"
+    needs(builder and os.geteuid() == 0, "no buildah and no podman here, or this is not root")
     image = scene.path("image")
     build = os.path.dirname(os.path.dirname(scene.starling))
     call(os.path.join(FILES, "image-root"), build, image)
@@ -82,8 +87,7 @@ def the_image_is_built_without_a_network_and_trains(scene):
     containerfile = os.path.join(FILES, "Containerfile")
     call("unshare", "-n", *here, "build", "--isolation", "chroot", "-t", "starling", "-f",
          containerfile, image)  # fmt: skip
-    if not builder.endswith("buildah"):
-        return "built; only buildah runs it here"
+    needs(builder.endswith("buildah"), "built; only buildah runs it here")
     name = call(*here, "from", "starling").split()[-1]
     said = call(*here, "run", "--isolation", "chroot", name, "--", "starling", "run",
                 "/experiment.json", "--out", "/tmp/out")  # fmt: skip
@@ -91,10 +95,7 @@ def the_image_is_built_without_a_network_and_trains(scene):
 
 
 def pods_find_each_other(scene):
-    try:
-        import yaml
-    except ImportError:
-        return "python3-yaml is absent"
+    needs(yaml, "python3-yaml is absent")
     kinds = {}
     for name in ("kubernetes-job.yaml", "kubernetes-jobset.yaml"):
         with open(os.path.join(FILES, name)) as file:
@@ -124,8 +125,7 @@ def pods_find_each_other(scene):
 
 
 def the_job_suits_kubernetes_schema(scene):
-    if not shutil.which("kubeconform"):
-        return "kubeconform is absent"
+    needs(shutil.which("kubeconform"), "kubeconform is absent")
     call("kubeconform", "-strict", os.path.join(FILES, "kubernetes-job.yaml"))
 
 

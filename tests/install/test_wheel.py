@@ -9,7 +9,7 @@ import re
 import subprocess
 import zipfile
 
-from _install import BUILD, ROOT, call, check, free_ports, run_tests
+from _install import BUILD, ROOT, call, check, free_ports, needs, run_tests
 
 PYTHON = "/usr/bin/python3"
 PEERS = """
@@ -69,8 +69,8 @@ def check_wheel(path):
 
 
 def test_wheel_in_a_virtual_environment(scene):
-    if subprocess.run([PYTHON, "-c", "import ensurepip"], capture_output=True).returncode != 0:
-        return "no python3-venv here"
+    has_venv = subprocess.run([PYTHON, "-c", "import ensurepip"], capture_output=True)
+    needs(has_venv.returncode == 0, "no python3-venv here")
     call(os.path.join(ROOT, "tools", "wheel"), BUILD, scene.folder)
     there = scene.path("venv")
     call(PYTHON, "-m", "venv", there)
@@ -96,7 +96,6 @@ def test_wheel_in_a_virtual_environment(scene):
     peers = [subprocess.Popen([*peer, rank, *roster], **options) for rank in "01"]
     said = [process.communicate(timeout=300)[0] for process in peers]
     check(said == ["[0.5, 0.5, 0.5]\n"] * 2, said)
-    return None
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import traceback
 
-from _here import ROOT, check, read_lines, run_tests
+from _here import ROOT, check, needs, read_lines, run_tests
 from _svg import Picture, bounds, texts_of
 from test_compare import BASE, CHOCO, GOSSIP, REDUCE
 
@@ -30,7 +30,7 @@ NEAR = 0.02  # points of the page
 
 
 def missing(scene):
-    return "matplotlib is not installed"
+    needs(figures, "matplotlib is not installed")
 
 
 def run_plot(words, said):

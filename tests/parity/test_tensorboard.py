@@ -6,10 +6,9 @@ import json
 import os
 import socket
 import struct
-import sys
 import time
 
-from _here import check, read_lines, run_tests
+from _here import check, needs, read_lines, run_tests
 from _scene import read_bytes
 
 try:
@@ -141,12 +140,10 @@ def record(scene, read):
 
 
 def test_protocol_buffers_decode_what_was_recorded(scene):
-    if descriptor_pb2 is None:
-        return "python3-protobuf is not installed"
+    needs(descriptor_pb2, "python3-protobuf is not installed")
     Event = event_class()
     check(masked_sum(b"123456789") == 0xC78AB0E5, "masked, the 0xE3069283 of the standard")
     record(scene, lambda folder, count: read_folder(folder, Event, count))
-    return None
 
 
 if __name__ == "__main__":
