@@ -5,6 +5,7 @@ common with those that go in rounds.
 
 usage: test_asynchronous.py STARLING [TEST ...]
 """
+import functools
 import itertools
 import shutil
 
@@ -140,7 +141,7 @@ def test_one_quantized_average(scene):
     theta = 1.5 * abs(x[0] - x[1]).max()
     swarm = of("ad-psgd", bits=5, theta=theta, initiators="bipartite")
     found, _, _ = run(scene, pair, swarm, {"learning_rate": 0})
-    sent, modulus = modular(5, theta)(x), modulus_of(5, theta)
+    sent, modulus = modular(x, 5, theta), modulus_of(5, theta)
     for i, j in (0, 1), (1, 0):
         moved = rest_of(sent[j] - x[i], modulus) - rest_of(sent[i] - x[i], modulus)
         check(abs(found[1][i] - (x[i] + moved / 2)).max() < 1e-5, (i, found[1][i], x))
@@ -265,6 +266,7 @@ def test_overlapping_sgp_adds_what_was_sent_before(scene):
 
 # ---- a server whose model nodes change one by one ----
 
+TOP_4 = functools.partial(top_k, k=4)
 FOUR = {"compressor": {"name": "top-k", "k": 4}}
 DECAY = {"learning_rate": 0.1, "weight_decay": 0.05}
 
@@ -279,22 +281,22 @@ def test_ssp_and_round_robin_are_the_papers(scene):
         ({"name": "round-robin"}, {"staleness": None, "in_turn": True}),
         ({"name": "ssp", "staleness": 1, "local_steps": 3}, {"staleness": 1, "every": 3}),
         (of("parameter-server", backup=2), {"staleness": None, "backup": 2}),
-        (of("ssp", staleness=2, **FOUR), {"staleness": 2, "compress": top_k(4)}),
+        (of("ssp", staleness=2, **FOUR), {"staleness": 2, "compress": TOP_4}),
         (
             of("ssp", staleness=2, error_feedback=False, **FOUR),
-            {"staleness": 2, "compress": top_k(4), "feedback": False},
+            {"staleness": 2, "compress": TOP_4, "feedback": False},
         ),
         (
             of("ssp", staleness=1, local_steps=3, **FOUR),
-            {"staleness": 1, "every": 3, "compress": top_k(4)},
+            {"staleness": 1, "every": 3, "compress": TOP_4},
         ),
         (
             of("round-robin", compressor="scaled-sign"),
-            {"staleness": None, "in_turn": True, "compress": scaled_sign()},
+            {"staleness": None, "in_turn": True, "compress": scaled_sign},
         ),
         (
             of("parameter-server", backup=2, **FOUR),
-            {"staleness": None, "backup": 2, "compress": top_k(4)},
+            {"staleness": None, "backup": 2, "compress": TOP_4},
         ),
         (
             of("parameter-server", backup=5, server=3),

@@ -326,7 +326,8 @@ START_TEST(settings_are_refused) {
 START_TEST(a_k_beyond_a_tensor_is_refused) {
     static const size_t ends[] = {3, 5000, 5001, 7000};
     sl_codec *codec = NULL;
-    ck_assert_int_eq(sl_codec_open_split(&codec, &CONFIG(TOP_K, .k = 4), ends, 4, PART_SMALL, NULL),
-                     SL_EINVAL);
+    ck_assert_int_eq(
+        sl_codec_open_split(&codec, &CONFIG(TOP_K, .k = 4), ends, NULL, 4, PART_SMALL, NULL),
+        SL_EINVAL);
     ck_assert_ptr_null(codec);
 }
