@@ -177,7 +177,10 @@ SL_API int sl_session_place(sl_session *session, float *const *tensors, sl_error
  * now. x: the parameters as they are. All peers save after the same calls; then all go on from
  * there with the bits that they would have had. After the first round; also between begin, or
  * offer, and end, where it holds a snapshot that differs from x, too. Waits for an exchange that is
- * under way, and so for all peers whose x it needs; changes nothing. */
+ * under way, and so for all peers whose x it needs; changes nothing. Where peers go at their own
+ * times it waits at the same place among all peers' calls, as average does, and a view of them
+ * begins (membership.on_loss "continue"; not in sl_simulate, nor between offer and end). SL_EVOID as
+ * there: there is no state. */
 SL_API int sl_session_save(sl_session *session, const float *x, void *state, uint64_t *bytes,
                            sl_error *error);
 

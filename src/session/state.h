@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "async/machine.h"
 #include "checkpoint/image.h"
 #include "node/tree.h"
 #include "session/layout.h"
@@ -31,11 +32,14 @@
 
 /* What a state holds beside the node's pieces. */
 typedef struct sl_moment {
-    uint64_t round;  /* the last that has ended; 0: there is no state */
-    uint64_t form;   /* an sl_begun */
-    uint64_t sum;    /* checksum of the caller's x */
-    uint64_t behind; /* 1: `base` is there */
-    uint64_t apart;  /* 1: `snapshot` is there, as x has changed since */
+    uint64_t
+        round; /* the last that has ended, or at own times the cut's number; 0: there is no state
+                */
+    uint64_t form;           /* an sl_begun */
+    uint64_t sum;            /* checksum of the caller's x */
+    uint64_t behind;         /* 1: `base` is there */
+    uint64_t apart;          /* 1: `snapshot` is there, as x has changed since */
+    sl_checkpoint_view view; /* at own times: that begins */
 } sl_moment;
 
 /* The caller's x, during a call: one vector, or a place for each tensor. */
@@ -148,6 +152,7 @@ typedef struct sl_session_shared {
     sl_wish wish;
     sl_call_asked asked;
     sl_image image; /* of WISH_SAVE, in the caller's memory */
+    size_t bytes;   /* of it, sealed */
     sl_chore chore;
     sl_driving driving;
     sl_error error;    /* the first one counts */
@@ -165,12 +170,12 @@ typedef struct sl_session_shared {
 /* ---- the driver's ---- */
 
 typedef struct sl_session_driver {
-    sl_node *node;
+    sl_machine node;
     size_t vectors; /* of the node's pieces */
     const float *lent;
     float *base; /* (d) behind: the model that the caller knows, where rounds went by without it */
     bool behind;
-    double ask[4]; /* what the peers of a meeting ask for; see wishes.c */
+    double ask[5]; /* what the peers of a meeting ask for; see wishes.c */
     double weight; /* of push-sum, in an average: this peer's, then the sum of all */
 } sl_session_driver;
 
@@ -214,6 +219,11 @@ static inline bool sl_session_has_ended(const sl_session *s) {
 /* What the caller gave, by its size, with defaults for the rest; given NULL: the defaults. */
 int sl_session_take_options(sl_session_options *out, const sl_session_options *given,
                             sl_error *error);
+
+/* ---- together.c ---- */
+
+/* SL_EVOID: a loss has cut the call. */
+int sl_session_fail_void(sl_session *s, const char *call, sl_error *error);
 
 /* ---- caller.c ---- */
 
@@ -288,7 +298,7 @@ int sl_session_check_x(sl_session *s, const sl_where *x, sl_error *error);
 /* start has returned: the caller stands where it stood when it saved. */
 int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error);
 /* The driver's: the node is open, and has not started. Fills it from the loaded state. */
-int sl_session_open_node(sl_session *s, sl_node *node, sl_error *error);
+int sl_session_open_node(sl_session *s, const sl_machine *node, sl_error *error);
 /* While the node rests: fills `image`. */
 void sl_session_write(sl_session *s);
 
@@ -344,8 +354,10 @@ void sl_session_free(sl_session *s);
 void sl_session_take(sl_session *s, uint64_t round, const float *x, double push_sum_weight);
 /* The round's gradient at x into g, or into s->driver.lent. */
 void sl_session_answer(sl_session *s, const float *x, float *g);
-/* Does a wish ask for what all peers meet for? */
+/* Does a wish ask for what all peers meet for? Of a save only where they go at their own times. */
 bool sl_session_asks(sl_wish wish);
+/* Fulfilled: do all peers save? */
+bool sl_session_saves(const sl_session *s);
 /* Fulfils what all peers have come for, an average or a sum, for those sessions that a driver has
  * (count). The adder adds their shares (count) up with those of all peers. */
 typedef int sl_session_adder(void *context, const sl_share *shares, sl_error *error);

@@ -11,8 +11,9 @@
 #include "session/state.h"
 #include "vec/finite.h"
 
-/* Of `ask`: how many ask for an average, for a sum; of how many numbers, added up, and squared. */
-enum { ASK_AVERAGE, ASK_SUM, ASK_COUNT, ASK_SQUARE, ASKS };
+/* Of `ask`: how many ask for an average, for a state, for a sum; of how many numbers, added up, and
+ * squared. */
+enum { ASK_AVERAGE, ASK_SAVE, ASK_SUM, ASK_COUNT, ASK_SQUARE, ASKS };
 
 /* ---- the round ---- */
 
@@ -99,7 +100,11 @@ void sl_session_answer(sl_session *s, const float *x, float *g) {
 /* ---- what all peers come for ---- */
 
 bool sl_session_asks(sl_wish wish) {
-    return wish == WISH_AVERAGE || wish == WISH_SUM;
+    return wish == WISH_AVERAGE || wish == WISH_SUM || wish == WISH_SAVE;
+}
+
+bool sl_session_saves(const sl_session *s) {
+    return s->driver.ask[ASK_SAVE] > 0;
 }
 
 /* What the caller gave, on the host. A peer that leaves has the model of its last round. */
@@ -206,12 +211,13 @@ static int add_numbers(sl_session *const *all, uint32_t count, sl_session_adder 
     return result;
 }
 
-/* All peers learn what all ask for, by a sum of four numbers. */
+/* All peers learn what all ask for, by a sum of a few numbers. */
 static sl_share share_ask(sl_session *s) {
     const bool sums = s->shared.wish == WISH_SUM;
     const double count = sums ? (double)s->shared.asked.number_count : 0;
     double *ask = s->driver.ask;
     ask[ASK_AVERAGE] = s->shared.wish == WISH_AVERAGE;
+    ask[ASK_SAVE] = s->shared.wish == WISH_SAVE;
     ask[ASK_SUM] = sums;
     ask[ASK_COUNT] = count;
     ask[ASK_SQUARE] = count * count;
@@ -221,11 +227,11 @@ static sl_share share_ask(sl_session *s) {
 /* Do all ask for the same? The answer is the same on all peers. */
 static int check_asked(const sl_session *s, sl_error *error) {
     const double *ask = s->driver.ask;
-    if (ask[ASK_AVERAGE] > 0 && ask[ASK_SUM] > 0)
+    if ((ask[ASK_AVERAGE] > 0) + (ask[ASK_SAVE] > 0) + (ask[ASK_SUM] > 0) > 1)
         return sl_fail_node(error, SL_EINVAL, s->rank, s->shared.round,
-                            "%.0f of the peers have called average, and %.0f sum, at the same "
-                            "place; all peers make the same calls in the same order",
-                            ask[ASK_AVERAGE], ask[ASK_SUM]);
+                            "%.0f of the peers have called average, %.0f sum, and %.0f save, at "
+                            "the same place; all peers make the same calls in the same order",
+                            ask[ASK_AVERAGE], ask[ASK_SUM], ask[ASK_SAVE]);
     if (ask[ASK_SQUARE] * ask[ASK_SUM] != ask[ASK_COUNT] * ask[ASK_COUNT])
         return sl_fail_node(error, SL_EINVAL, s->rank, s->shared.round,
                             "sum: the peers give different counts of numbers, %.1f on average, "
@@ -242,7 +248,7 @@ int sl_session_fulfil(sl_session *const *all, uint32_t count, sl_session_adder *
     int result = adder(context, shares, error);
     if (result == 0)
         result = check_asked(all[0], error);
-    if (result != 0)
+    if (result != 0 || sl_session_saves(all[0]))
         return result;
     return (all[0]->driver.ask[ASK_SUM] > 0 ? add_numbers : average)(all, count, adder, context,
                                                                      shares, error);

@@ -191,7 +191,7 @@ class Session:
         self._signals.call(_save, self._open(), x, None, ctypes.byref(size))
         state = (ctypes.c_uint8 * size.value)()
         self._signals.call(_save, self._open(), x, state, ctypes.byref(size))
-        return state
+        return (ctypes.c_uint8 * size.value).from_buffer(state)
 
     def stream(self, stream):
         """The CUDA stream, a number, on which the next calls' x is written and read."""
