@@ -109,6 +109,17 @@ static int vouch(void *context, const float *piece, size_t count, sl_error *erro
     return sl_session_check_borrowed(s, from, from + count, error);
 }
 
+static void watch(void *context, const sl_progress *progress) {
+    sl_session *s = context;
+    s->driver.progress = progress;
+}
+
+/* On the agent's loop. */
+static void mixed(void *context, uint32_t rank, const float *x, size_t from, size_t count) {
+    (void)rank;
+    sl_session_take_mixed(context, x, from, count);
+}
+
 static int record(void *context, const sl_record *record, const float *x) {
     sl_session *s = context;
     (void)x;
@@ -176,6 +187,8 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
     settings.task.initial = initial;
     settings.task.ready = ready;
     settings.task.gradient = gradient;
+    settings.task.watch = watch;
+    settings.task.mixed = mixed;
     settings.task.lend = sl_session_lends(s) ? lend : NULL;
     settings.task.vouch = s->options.borrow && s->memory.vec->on_host ? vouch : NULL;
     int result = sl_launch_listen(s->process.launch, &settings.host, &settings.port, error);

@@ -72,9 +72,13 @@ static int check_algorithm(const sl_session *s, const char *call, sl_error *erro
                    call, s->experiment->algorithm.name);
 }
 
-/* Rounds may change the model between a round's two halves while the others come. */
+/* Rounds may change the model between a round's two halves while the others come; or it is left in
+ * parts. */
 static int check_halves(const sl_session *s, sl_error *error) {
-    return s->caller.round.begun == BEGUN_NONE || !at_own_times(s)
+    const sl_begun begun = s->caller.round.begun;
+    if (begun == BEGUN_FINAL)
+        return sl_fail(error, SL_EINVAL, "save: a round is under way since final; end comes first");
+    return begun == BEGUN_NONE || !at_own_times(s)
                ? 0
                : sl_fail(error, SL_EINVAL,
                          "save: algorithm \"%s\" lets peers go at their own times here, and a "

@@ -24,17 +24,14 @@ static size_t first_not_finite(const float *x, size_t count) {
     return i;
 }
 
-static bool is_finite(const sl_session *s, const float *x) {
-    const size_t d = s->layout.dimension;
+static bool are_finite(const sl_session *s, const float *x, size_t count) {
     const sl_vec_ops *vec = s->memory.vec;
-    return vec->on_host ? sl_vec_is_finite(x, d) : isfinite(vec->norm2_squared(x, d));
+    return vec->on_host ? sl_vec_is_finite(x, count) : isfinite(vec->norm2_squared(x, count));
 }
 
-/* False: the session fails. */
-static bool check_finite(sl_session *s, const float *x) {
-    const size_t d = s->layout.dimension;
+bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count) {
     sl_error error = {.code = 0};
-    if (is_finite(s, x))
+    if (are_finite(s, x, count))
         return true;
     if (s->memory.vec->fence(&error) != 0) {
         sl_session_fail(s, &error);
@@ -42,12 +39,16 @@ static bool check_finite(sl_session *s, const float *x) {
     }
     char where[SL_SESSION_TEXT_MAX];
     const float *seen = sl_session_view(s, x);
-    size_t at = first_not_finite(seen, d);
-    sl_layout_name_element(&s->layout, at, where, sizeof where);
+    size_t at = first_not_finite(seen, count);
+    sl_layout_name_element(&s->layout, from + at, where, sizeof where);
     sl_fail_node(&error, SL_EDIVERGED, s->rank, s->shared.round, "x is %g at %s",
-                 at < d ? (double)seen[at] : NAN, where);
+                 at < count ? (double)seen[at] : NAN, where);
     sl_session_fail(s, &error);
     return false;
+}
+
+static bool check_finite(sl_session *s, const float *x) {
+    return sl_session_check_numbers(s, x, 0, s->layout.dimension);
 }
 
 static void stand_still(sl_session *s, float *g) {
@@ -57,7 +58,10 @@ static void stand_still(sl_session *s, float *g) {
 static void displace(sl_session *s, const float *x, float *g) {
     sl_session_driver *driver = &s->driver;
     const float *before = driver->behind ? driver->base : x, *given = s->shared.asked.given;
-    if (!check_finite(s, given)) {
+    if (s->shared.asked.parts != NULL) {
+        sl_session_answer_parts(s, before, g);
+        driver->behind = false;
+    } else if (!check_finite(s, given)) {
         stand_still(s, g);
     } else if (s->shared.asked.lends && !driver->behind) {
         driver->lent = given;
