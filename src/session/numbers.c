@@ -4,6 +4,7 @@
  * On the host these are passes over memory, which one core does not fill: the driver's thread,
  * which waits then, takes a share. The bits do not depend on who does what.
  */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "base/hash.h"
 #include "session/state.h"
+#include "vec/finite.h"
 #include "wire/checksum.h"
 
 enum {
@@ -161,6 +163,38 @@ void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved) {
                      .snapshot = s->memory.snapshot,
                      .kind = moved ? MOVE : LEAVE});
     sl_session_give_turn(s);
+}
+
+/* ---- are they finite? ---- */
+
+static size_t first_not_finite(const float *x, size_t count) {
+    size_t i = 0;
+    while (i < count && isfinite(x[i]))
+        i++;
+    return i;
+}
+
+static bool are_finite(const sl_session *s, const float *x, size_t count) {
+    const sl_vec_ops *vec = s->memory.vec;
+    return vec->on_host ? sl_vec_is_finite(x, count) : isfinite(vec->norm2_squared(x, count));
+}
+
+bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count) {
+    sl_error error = {.code = 0};
+    if (are_finite(s, x, count))
+        return true;
+    if (s->memory.vec->fence(&error) != 0) {
+        sl_session_fail(s, &error);
+        return false;
+    }
+    char where[SL_SESSION_TEXT_MAX];
+    const float *seen = sl_session_view(s, x);
+    size_t at = first_not_finite(seen, count);
+    sl_layout_name_element(&s->layout, from + at, where, sizeof where);
+    sl_fail_node(&error, SL_EDIVERGED, s->rank, s->shared.round, "x is %g at %s",
+                 at < count ? (double)seen[at] : NAN, where);
+    sl_session_fail(s, &error);
+    return false;
 }
 
 /* ---- checksums ---- */

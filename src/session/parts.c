@@ -55,12 +55,12 @@ void sl_session_answer_parts(sl_session *s, const float *before, float *g) {
 
 void sl_session_take_mixed(sl_session *s, const float *model, size_t from, size_t count) {
     pthread_mutex_lock(&s->shared.mutex);
-    size_t *come = s->shared.parts.come;
+    size_t *missing = s->shared.parts.missing;
     s->shared.parts.mixed = model;
-    for (size_t t = sl_session_tensor_at(s, from), to = from + count; come != NULL && from < to;
+    for (size_t t = sl_session_tensor_at(s, from), to = from + count; missing != NULL && from < to;
          t++) {
         const size_t end = sl_session_end_of(s, t) < to ? sl_session_end_of(s, t) : to;
-        come[t] += end - from;
+        missing[t] -= end - from;
         from = end;
     }
     pthread_cond_broadcast(&s->shared.changed);
@@ -68,14 +68,6 @@ void sl_session_take_mixed(sl_session *s, const float *model, size_t from, size_
 }
 
 /* ---- the caller's thread ---- */
-
-bool sl_session_have_come(const sl_session *s, size_t first, size_t count) {
-    bool all = true;
-    for (size_t t = first; t < first + count && all; t++)
-        all = s->caller.left[t] ||
-              s->shared.parts.come[t] == sl_session_end_of(s, t) - sl_session_beginning_of(s, t);
-    return all;
-}
 
 static bool has_all(const sl_session *s) {
     size_t t = 0;
@@ -102,9 +94,9 @@ static int open_parts(sl_session *s, sl_error *error) {
     if (s->caller.left == NULL)
         s->caller.left = calloc(tensors, sizeof *s->caller.left);
     pthread_mutex_lock(&s->shared.mutex);
-    if (s->shared.parts.come == NULL)
-        s->shared.parts.come = calloc(tensors, sizeof *s->shared.parts.come);
-    const bool complete = s->caller.left != NULL && s->shared.parts.come != NULL;
+    if (s->shared.parts.missing == NULL)
+        s->shared.parts.missing = calloc(tensors, sizeof *s->shared.parts.missing);
+    const bool complete = s->caller.left != NULL && s->shared.parts.missing != NULL;
     pthread_mutex_unlock(&s->shared.mutex);
     return complete ? 0
                     : sl_fail(error, SL_ENOMEM, "final: out of memory for %zu tensors", tensors);
@@ -122,7 +114,8 @@ static int begin_round(sl_session *s, const sl_where *x, sl_error *error) {
     pthread_mutex_lock(&s->shared.mutex);
     s->shared.parts.x = *x;
     s->shared.parts.final = s->layout.dimension;
-    memset(s->shared.parts.come, 0, sl_session_tensors(s) * sizeof *s->shared.parts.come);
+    for (size_t t = 0; t < sl_session_tensors(s); t++)
+        s->shared.parts.missing[t] = sl_session_end_of(s, t) - sl_session_beginning_of(s, t);
     s->shared.asked = (sl_call_asked){.parts = &s->shared.parts.x};
     pthread_mutex_unlock(&s->shared.mutex);
     if (s->options.simulation == NULL)

@@ -151,7 +151,7 @@ typedef enum sl_driving {
 typedef struct sl_session_parts {
     sl_where x;
     size_t final;       /* the first element that the caller has given */
-    size_t *come;       /* (tensors) elements that the round has mixed; NULL: none ever */
+    size_t *missing;    /* (tensors) elements that the round has not mixed; NULL: none ever was */
     const float *mixed; /* the model that these are in */
 } sl_session_parts;
 
@@ -311,14 +311,15 @@ size_t sl_session_end_of(const sl_session *s, size_t tensor);
 size_t sl_session_tensor_at(const sl_session *s, size_t element);
 float *sl_session_memory_of(const sl_session *s, const sl_where *x, size_t tensor);
 
+/* False: the session fails, as numbers of the caller's, from an element on, are not finite. */
+bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count);
+
 /* ---- parts.c ---- */
 
 /* The driver's thread: the gradient of a round that comes in ranges, of the model `before`. */
 void sl_session_answer_parts(sl_session *s, const float *before, float *g);
 /* Elements of the round's model are there. */
 void sl_session_take_mixed(sl_session *s, const float *model, size_t from, size_t count);
-/* The mutex is held. */
-bool sl_session_have_come(const sl_session *s, size_t first, size_t count);
 /* The caller's thread, with a round of BEGUN_FINAL that is over, or of which these tensors have
  * come: leaves those in x that it does not have. */
 void sl_session_leave_tensors(sl_session *s, const sl_where *x, size_t first, size_t count);
@@ -392,8 +393,6 @@ void sl_session_answer(sl_session *s, const float *x, float *g);
 bool sl_session_asks(sl_wish wish);
 /* Fulfilled: do all peers save? */
 bool sl_session_saves(const sl_session *s);
-/* False: the session fails, as numbers of the caller's, from an element on, are not finite. */
-bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count);
 /* Fulfils what all peers have come for, an average or a sum, for those sessions that a driver has
  * (count). The adder adds their shares (count) up with those of all peers. */
 typedef int sl_session_adder(void *context, const sl_share *shares, sl_error *error);

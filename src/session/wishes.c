@@ -9,43 +9,12 @@
 #include <string.h>
 
 #include "session/state.h"
-#include "vec/finite.h"
 
 /* Of `ask`: how many ask for an average, for a state, for a sum; of how many numbers, added up, and
  * squared. */
 enum { ASK_AVERAGE, ASK_SAVE, ASK_SUM, ASK_COUNT, ASK_SQUARE, ASKS };
 
 /* ---- the round ---- */
-
-static size_t first_not_finite(const float *x, size_t count) {
-    size_t i = 0;
-    while (i < count && isfinite(x[i]))
-        i++;
-    return i;
-}
-
-static bool are_finite(const sl_session *s, const float *x, size_t count) {
-    const sl_vec_ops *vec = s->memory.vec;
-    return vec->on_host ? sl_vec_is_finite(x, count) : isfinite(vec->norm2_squared(x, count));
-}
-
-bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count) {
-    sl_error error = {.code = 0};
-    if (are_finite(s, x, count))
-        return true;
-    if (s->memory.vec->fence(&error) != 0) {
-        sl_session_fail(s, &error);
-        return false;
-    }
-    char where[SL_SESSION_TEXT_MAX];
-    const float *seen = sl_session_view(s, x);
-    size_t at = first_not_finite(seen, count);
-    sl_layout_name_element(&s->layout, from + at, where, sizeof where);
-    sl_fail_node(&error, SL_EDIVERGED, s->rank, s->shared.round, "x is %g at %s",
-                 at < count ? (double)seen[at] : NAN, where);
-    sl_session_fail(s, &error);
-    return false;
-}
 
 static bool check_finite(sl_session *s, const float *x) {
     return sl_session_check_numbers(s, x, 0, s->layout.dimension);

@@ -1,6 +1,6 @@
-"""transport.overlap for torch modules: a parameter's step in the hook that has its gradient, so that
-its range leaves beside the rest of backward; and a module waits for its own parameters, so that the
-next forward begins while others are on their way.
+"""transport.overlap for torch modules: a parameter's step in the hook that has its gradient, so
+that its range leaves beside the rest of backward; and a module waits for its own parameters, so
+that the next forward begins while others are on their way.
 
 backward: hook of a parameter: the optimizer steps with this one alone; final(): it leaves
 step():   what no hook has seen; the last of it leaves
