@@ -295,6 +295,9 @@ SL_API void sl_node_lend(sl_node *node, const float *vector);
 SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
 /* Begin no round after `round`, which has not ended; 0: no limit. */
 SL_API void sl_node_hold(sl_node *node, uint64_t round);
+/* Of the round under way: what of the model is as the round will leave it, one range after the
+ * other. Where they come one by one; false: there are no more yet. */
+SL_API bool sl_node_mixed(const sl_node *node, uint32_t index, sl_range *out);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);
 /* 1 unless push-sum. */

@@ -275,6 +275,7 @@ void sl_async_await_model(sl_async *n) {
 
 static int begin(sl_async *n, sl_update *update) {
     if (n->at_rest.rests && n->view == NULL) {
+        n->awaits_model = false;
         sl_async_go_on_from_pieces(n);
         return 0;
     }
