@@ -393,6 +393,8 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         sl_members_stay_out(a, "nobody of them had rounds left");
     } else if (u->view != NULL) {
         const sl_view view = *u->view; /* its lists live until the next view begins */
+        if (a->node.own != NULL)
+            sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GATHER});
         if (a->node.own != NULL && sl_own_cut_view(a, &view)) {
             sl_agent_depart(a, true);
             return;

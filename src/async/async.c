@@ -54,9 +54,12 @@ static bool allocate_messages(sl_async *n) {
     n->first = calloc(peers + 1u, sizeof *n->first);
     n->chosen = calloc(peers + 1u, sizeof *n->chosen);
     n->taken = calloc(peers + 1u, sizeof *n->taken);
+    n->ending.told = calloc(peers + 1u, sizeof *n->ending.told);
+    n->ending.to = calloc(peers + 1u, sizeof *n->ending.to);
     n->served.come = calloc(peers + 1u, sizeof *n->served.come);
-    return n->served.come != NULL && n->room != NULL && n->newest != NULL && n->heard != NULL &&
-           n->chosen != NULL && n->taken != NULL && n->first != NULL;
+    return n->ending.told != NULL && n->ending.to != NULL && n->served.come != NULL &&
+           n->room != NULL && n->newest != NULL && n->heard != NULL && n->chosen != NULL &&
+           n->taken != NULL && n->first != NULL;
 }
 
 static int no_memory(const sl_async *n, sl_error *error) {
@@ -117,7 +120,7 @@ static void find_server(sl_async *n) {
 }
 
 static int open_all(sl_async *n, sl_error *error) {
-    n->ranks = n->state.nodes;
+    n->ranks = n->settings.ranks > n->state.nodes ? n->settings.ranks : n->state.nodes;
     find_server(n);
     const uint32_t count = list_peers(n);
     if (n->peers == NULL)
@@ -197,6 +200,8 @@ void sl_async_close(sl_async **node) {
     free(n->chosen);
     free(n->first);
     free(n->taken);
+    free(n->ending.told);
+    free(n->ending.to);
     free(n->served.clocks);
     free(n->served.numbers);
     free(n->served.last_ns);
@@ -371,6 +376,8 @@ static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error 
         n->rests = true;
         n->pattern->cut(n);
         return 0;
+    case SL_EVENT_GATHER:
+        return n->pattern->gather != NULL ? n->pattern->gather(n, error) : 0;
     case SL_EVENT_PEER_DOWN:
         if (n->pattern->lose != NULL)
             n->pattern->lose(n, event->peer);
@@ -438,6 +445,10 @@ uint64_t sl_async_asks(const sl_async *n) {
 int sl_async_drain(sl_async *n, sl_error *error) {
     assert(n->gradient == SL_GRADIENT_NONE);
     return n->pattern->drain != NULL ? n->pattern->drain(n, error) : 0;
+}
+
+const uint64_t *sl_async_newest(const sl_async *n) {
+    return n->newest;
 }
 
 bool sl_async_rests(const sl_async *n) {

@@ -34,6 +34,7 @@ static const sl_piece_number numbers[] = {
     WHOLE("gradient", at_rest.gradient),
     WHOLE("wants", at_rest.wants),
     WHOLE("is_over", at_rest.is_over),
+    WHOLE("keeps", at_rest.keeps),
     WHOLE("come", at_rest.come),
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
@@ -77,6 +78,7 @@ void sl_async_note_rest(sl_async *n) {
                               .gradient = n->gradient,
                               .wants = n->wants,
                               .is_over = n->pattern->is_over != NULL && n->pattern->is_over(n),
+                              .keeps = n->ending.keeps,
                               .come = n->owner_count > 0 ? n->owners->come : 0};
 }
 
@@ -97,4 +99,5 @@ void sl_async_go_on_from_pieces(sl_async *n) {
         n->owners->come = (uint32_t)at->come;
     n->rests = n->is_loaded = true;
     n->pattern->cut(n);
+    n->ending.keeps = at->keeps;
 }

@@ -19,7 +19,12 @@ static uint32_t ahead_max(const sl_async *n) {
     return sl_topology_window(n->settings.topology) * (uint32_t)(lag + 1);
 }
 
-enum { VERSION, FROM_NOW_ON }; /* steps: of the latter a silent message says the number */
+/* Steps. Of a view as it begins, and of one that is to end, a silent message says the number. */
+enum { VERSION, FROM_NOW_ON, UP_TO_HERE };
+
+static bool weighs(const sl_async *n) {
+    return n->algorithm->matrix == SL_MATRIX_COLUMN;
+}
 
 static int open(sl_async *n, sl_error *error) {
     n->out = (sl_publication){.number = n->state.exchange,
@@ -63,6 +68,11 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
         sl_inbox_refuse(&n->inbox, e->token);
         return 0;
     }
+    if (e->silent && e->step == UP_TO_HERE) {
+        n->ending.told[slot] = true;
+        sl_inbox_refuse(&n->inbox, e->token);
+        return 0;
+    }
     const uint32_t expected = last == NULL || last->part + 1 == n->parts ? 0 : last->part + 1;
     const uint64_t number = expected > 0 ? last->exchange : n->newest[slot] + n->heard[slot];
     if (e->step != VERSION || e->silent || e->part != expected || e->exchange < number ||
@@ -77,6 +87,7 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
             n->first[slot] = e->exchange;
         n->newest[slot] = e->exchange;
         n->heard[slot] = true;
+        n->ending.told[slot] = false;
         drop_late(n, slot);
     }
     return result;
@@ -124,6 +135,12 @@ static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
             .number = n->stands_at, .step = FROM_NOW_ON, .silent = true, .scalar = 1};
         return true;
     }
+    if (is_out(n) && n->ending.tells) {
+        *to = (sl_row){.count = n->ending.to_count, .peers = n->ending.to};
+        *out = (sl_async_part){
+            .number = n->out.number, .step = UP_TO_HERE, .silent = true, .scalar = 1};
+        return true;
+    }
     if (is_out(n))
         return false;
     *out =
@@ -139,6 +156,10 @@ static int left(sl_async *n, sl_error *error) {
     size_t from, count;
     if (n->stands) {
         n->stands = false;
+        return 0;
+    }
+    if (is_out(n)) {
+        n->ending.tells = false;
         return 0;
     }
     sl_codec_part_range(n->codec, n->out.sent, &from, &count);
@@ -267,26 +288,74 @@ static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     return turn ? end_exchange(n, &in, update, error) : 0;
 }
 
-/* Versions later than those that the last exchange took, up to its own number. */
-static int drain(sl_async *n, sl_error *error) {
-    const uint64_t last = n->state.exchange,
-                   taken = n->algorithm->async->version(&n->state, last, UINT64_MAX);
+/* Versions later than those that the last exchange took, up to the latest that is here. */
+static int add_rest(sl_async *n, sl_error *error) {
+    const uint64_t own = n->state.exchange,
+                   taken = n->algorithm->async->version(&n->state, own - n->out.open, UINT64_MAX);
+    float self_weight = n->out.open ? own_weight(n) : 1;
+    uint64_t last = own;
     int result = 0;
+    for (uint32_t slot = 0; slot < n->inbox.peer_count; slot++)
+        last = n->newest[slot] > last ? n->newest[slot] : last;
     for (uint64_t number = taken + 1; number <= last && result == 0; number++) {
         const sl_row in = in_of(n, number);
-        for (uint32_t k = 0; k < in.count; k++)
-            n->chosen[sl_async_slot(n, in.peers[k])] =
-                number > n->first[sl_async_slot(n, in.peers[k])] ? number : 0;
-        result = combine(n, 1, &in, error);
+        for (uint32_t k = 0; k < in.count; k++) {
+            const uint32_t slot = sl_async_slot(n, in.peers[k]);
+            const bool has = number > n->first[slot] && number <= n->newest[slot];
+            n->chosen[slot] = has ? number : 0;
+        }
+        result = combine(n, self_weight, &in, error);
+        self_weight = 1;
     }
     return result;
 }
 
 /* ---- rest ---- */
 
+/* Is it in any of these rows? */
+static bool is_linked(const sl_async *n, uint32_t peer,
+                      sl_row (*of)(const sl_async *n, uint64_t number)) {
+    bool any = false;
+    for (uint64_t number = 1; number <= n->state.period && !any; number++) {
+        const sl_row row = of(n, number);
+        any = sl_peer_index(row.peers, row.count, peer) < row.count;
+    }
+    return any;
+}
+
+/* All that was sent is to come, where it counts. */
+static void rest(sl_async *n) {
+    sl_ending *e = &n->ending;
+    if (!weighs(n) || n->awaits_model || e->is_cut)
+        return;
+    e->tells = true;
+    e->to_count = 0;
+    for (uint32_t slot = 0; slot < n->inbox.peer_count; slot++) {
+        if (is_linked(n, n->peers[slot], out_of))
+            e->to[e->to_count++] = n->peers[slot];
+        e->told[slot] = e->told[slot] || !is_linked(n, n->peers[slot], in_of);
+    }
+}
+
 /* What has not left does not leave. */
 static void cut(sl_async *n) {
     n->out.sent = n->parts;
+    n->ending.is_cut = true;
+    n->ending.tells = false;
+}
+
+/* It is in the next view already: nothing comes any more. */
+static void lose(sl_async *n, uint32_t peer) {
+    const uint32_t slot = sl_async_slot(n, peer);
+    if (slot < n->inbox.peer_count)
+        n->ending.told[slot] = true;
+}
+
+static bool is_still(const sl_async *n) {
+    bool all = is_out(n) && !n->ending.tells;
+    for (uint32_t slot = 0; slot < n->inbox.peer_count && weighs(n) && !n->ending.is_cut; slot++)
+        all = all && (n->ending.told[slot] || n->awaits_model);
+    return all;
 }
 
 /* Or since the view before. */
@@ -294,21 +363,45 @@ static bool is_over(const sl_async *n) {
     return n->is_over || n->out.open;
 }
 
-/* Versions go on, from the models that are there. Of one that was published, and not
- * combined, all is still the node's own; of push-sum, weights are, and what was on its way is lost
- * with them. */
-static int begin_anew(sl_async *n, sl_error *error) {
+/* Nobody is lost: what is on its way belongs to the sums of models and weights. Of a round that is
+ * not over, its point stands. */
+static int gather(sl_async *n, sl_error *error) {
+    const uint32_t count = n->inbox.peer_count;
+    if (!weighs(n) || n->ending.is_cut || n->ending.keeps || n->state.round == 0)
+        return 0;
+    if (n->expected != NULL && n->expected->kind == SL_ACT_GATHER)
+        memcpy(n->newest, n->expected->versions, count * sizeof *n->newest);
+    memcpy(n->taken, n->newest, count * sizeof *n->taken);
+    sl_async_note(n,
+                  &(sl_act){.kind = SL_ACT_GATHER, .versions = n->taken, .version_count = count});
+    n->state.point_stands = !n->out.open && n->gradient != SL_GRADIENT_NONE;
+    const int result = add_rest(n, error);
+    n->state.point_stands = false;
+    n->is_over = is_over(n);
+    n->out.open = false;
+    n->ending.keeps = true;
+    return result;
+}
+
+/* After a loss push-sum begins with weights 1; what was on its way is lost with them. */
+static int begin_weights(sl_async *n, sl_error *error) {
     const sl_row nobody = {0};
-    const bool weighs = n->algorithm->matrix == SL_MATRIX_COLUMN;
-    int result = 0;
+    const int result = n->is_over ? combine(n, 1, &nobody, error) : 0;
+    n->state.push_sum_weight = 1;
+    n->algorithm->start(&n->state, n->settings.dimension);
+    return result;
+}
+
+/* Versions go on, from the models that are there. Of one that was published, and not
+ * combined, all is still the node's own. */
+static int begin_anew(sl_async *n, sl_error *error) {
     n->is_over = is_over(n) && !n->comes;
     if (n->is_over)
         sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE});
-    if (weighs && !n->comes)
-        result = combine(n, 1, &nobody, error);
-    n->state.push_sum_weight = 1;
-    if (result == 0 && weighs)
-        n->algorithm->start(&n->state, n->settings.dimension);
+    const bool begins = weighs(n) && (n->comes || !n->ending.keeps);
+    const int result = begins ? begin_weights(n, error) : 0;
+    n->ending.keeps = n->ending.is_cut = false;
+    memset(n->ending.told, 0, n->ranks * sizeof *n->ending.told);
     n->stands = !n->algorithm->async->sends_first;
     n->stands_at = n->state.exchange;
     memset(n->first, 0, n->ranks * sizeof *n->first);
@@ -333,6 +426,7 @@ static int make_rows(sl_async *n, sl_error *error) {
 
 static int go_on(sl_async *n, bool view, sl_error *error) {
     const int result = view ? begin_anew(n, error) : 0;
+    n->ending.tells = false;
     return result == 0 && view ? make_rows(n, error) : result;
 }
 
@@ -360,9 +454,12 @@ const sl_async_pattern sl_async_versions = {.open = open,
                                             .next = next,
                                             .left = left,
                                             .advance = advance,
-                                            .drain = drain,
+                                            .drain = add_rest,
+                                            .rest = rest,
                                             .cut = cut,
-                                            .is_still = is_out,
+                                            .lose = lose,
+                                            .is_still = is_still,
+                                            .gather = gather,
                                             .go_on = go_on,
                                             .is_whole = is_whole,
                                             .is_over = is_over,

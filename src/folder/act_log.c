@@ -11,11 +11,21 @@
 
 enum { NUMBER_BYTES = 21, HEAD_BYTES = 256 };
 
-static const char *const names[SL_ACT_KINDS] = {
-    [SL_ACT_GRADIENT] = "gradient", [SL_ACT_AVERAGE] = "average",  [SL_ACT_ANSWER] = "answer",
-    [SL_ACT_REFUSED] = "refused",   [SL_ACT_REFUSES] = "refuses",  [SL_ACT_COMBINE] = "combine",
-    [SL_ACT_COMMIT] = "commit",     [SL_ACT_SERVE] = "serve",      [SL_ACT_VIEW] = "view",
-    [SL_ACT_ADD] = "add",           [SL_ACT_GIVES_UP] = "gives up"};
+/* What a line has beside its act and number. */
+typedef enum fields { NOTHING, PEER, PARTS /* and the peer */, VERSIONS } fields;
+
+static const struct {
+    const char *name;
+    fields has;
+} kinds[SL_ACT_KINDS] = {
+    [SL_ACT_GRADIENT] = {"gradient", NOTHING}, [SL_ACT_AVERAGE] = {"average", PARTS},
+    [SL_ACT_ANSWER] = {"answer", PARTS},       [SL_ACT_REFUSED] = {"refused", PEER},
+    [SL_ACT_REFUSES] = {"refuses", PEER},      [SL_ACT_COMBINE] = {"combine", VERSIONS},
+    [SL_ACT_COMMIT] = {"commit", PARTS},       [SL_ACT_SERVE] = {"serve", PARTS},
+    [SL_ACT_VIEW] = {"view", NOTHING},         [SL_ACT_GATHER] = {"gather", VERSIONS},
+    [SL_ACT_ADD] = {"add", NOTHING},           [SL_ACT_GIVES_UP] = {"gives up", NOTHING},
+    [SL_ACT_GIVES] = {"gives", PEER},          [SL_ACT_JOINS] = {"joins", PEER},
+    [SL_ACT_RETURNS] = {"returns", PEER}};
 
 /* What a round that a view has ended leaves. */
 static const char over[] = "{\"act\":\"combine\",\"number\":0,";
@@ -27,28 +37,32 @@ void sl_act_log_path(char out[SL_EVENT_LOG_PATH_MAX], const char *folder, uint32
 /* ---- writing ---- */
 
 static bool has_peer(sl_act_kind kind) {
-    return kind != SL_ACT_GRADIENT && kind != SL_ACT_COMBINE && kind < SL_ACT_VIEW;
+    return kinds[kind].has == PEER || kinds[kind].has == PARTS;
 }
 
 static bool has_parts(sl_act_kind kind) {
-    return has_peer(kind) && kind != SL_ACT_REFUSED && kind != SL_ACT_REFUSES;
+    return kinds[kind].has == PARTS;
+}
+
+static bool has_versions(sl_act_kind kind) {
+    return kinds[kind].has == VERSIONS;
 }
 
 static size_t print(char *out, size_t bytes, const sl_act *a) {
     size_t used = (size_t)snprintf(out, bytes, "{\"act\":\"%s\",\"number\":%" PRIu64,
-                                   names[a->kind], a->number);
+                                   kinds[a->kind].name, a->number);
     if (has_peer(a->kind))
         used += (size_t)snprintf(out + used, bytes - used, ",\"peer\":%u", a->peer);
     if (has_parts(a->kind))
         used +=
             (size_t)snprintf(out + used, bytes - used, ",\"from\":%u,\"to\":%u", a->from, a->to);
-    if (a->kind == SL_ACT_COMBINE)
+    if (has_versions(a->kind))
         used += (size_t)snprintf(out + used, bytes - used, ",\"versions\":[");
     for (uint32_t i = 0; i < a->version_count; i++)
         used += (size_t)snprintf(out + used, bytes - used, "%s%" PRIu64, i > 0 ? "," : "",
                                  a->versions[i]);
-    return used + (size_t)snprintf(out + used, bytes - used, "%s}\n",
-                                   a->kind == SL_ACT_COMBINE ? "]" : "");
+    return used +
+           (size_t)snprintf(out + used, bytes - used, "%s}\n", has_versions(a->kind) ? "]" : "");
 }
 
 int sl_act_log_add(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
@@ -122,7 +136,7 @@ static const char *read_act(sl_act *a, const json_t *root) {
     uint64_t peer = 0, from = 0, to = 0;
     const char *name = json_string_value(json_object_get(root, "act"));
     int kind = 0;
-    while (kind < SL_ACT_KINDS && (name == NULL || strcmp(name, names[kind]) != 0))
+    while (kind < SL_ACT_KINDS && (name == NULL || strcmp(name, kinds[kind].name) != 0))
         kind++;
     *a = (sl_act){.kind = (sl_act_kind)kind};
     if (kind == SL_ACT_KINDS)
@@ -137,7 +151,7 @@ static const char *read_act(sl_act *a, const json_t *root) {
     a->peer = (uint32_t)peer;
     a->from = (uint32_t)from;
     a->to = (uint32_t)to;
-    return a->kind == SL_ACT_COMBINE && !read_versions(a, json_object_get(root, "versions"))
+    return has_versions(a->kind) && !read_versions(a, json_object_get(root, "versions"))
                ? "versions: must be a list of whole numbers"
                : NULL;
 }

@@ -94,56 +94,7 @@ static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_e
                : result;
 }
 
-/* ---- views ---- */
-
-/* Of its log of events the last one of that number: a run that went on has begun it again. NULL:
- * there is none. */
-static const sl_log_entry *next_view(const repeated *r, uint32_t rank) {
-    const sl_history *h = &r->s->checkpoints->history[rank];
-    const sl_log_entry *found = NULL;
-    size_t at = r->done[rank];
-    while (at < h->act_count && h->acts[at].kind != SL_ACT_VIEW)
-        at++;
-    for (size_t i = 0; i < h->count && at < h->act_count; i++)
-        if (h->entries[i].kind == SL_LOG_VIEW && h->entries[i].exchange == h->acts[at].number)
-            found = &h->entries[i];
-    return found;
-}
-
-static int find_view(repeated *r, uint32_t rank, const sl_scene_view **out, sl_error *error) {
-    const sl_log_entry *view = next_view(r, rank);
-    if (view == NULL)
-        return sl_repeated_fail_at(r, rank, "its log of events has no such view", error);
-    return sl_scene_repeat(&r->s->scene, view, out, error);
-}
-
-/* Had it begun this round then? The first one of a server's neighbour waits for the model. */
-static bool has_begun(const repeated *r, uint32_t rank) {
-    const sl_log_entry *view = next_view(r, rank);
-    return view == NULL || sl_async_round(r->s->peers[rank].async) >= view->round;
-}
-
-/* What was cut holds as far as it was done again. */
-static int do_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    simulator *s = r->s;
-    const sl_task *t = s->task;
-    const sl_scene_view *v;
-    uint32_t place = 0;
-    int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
-    *any = true;
-    if (result == 0)
-        result = find_view(r, rank, &v, error);
-    if (result != 0)
-        return result;
-    while (place < v->group.count && v->group.ranks[place] != rank)
-        place++;
-    if (t->members != NULL)
-        result = t->members(t->context, rank, place, v->group.count, error);
-    s->peers[rank].view = v;
-    return result == 0 ? sl_repeated_deliver(
-                             r, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error)
-                       : result;
-}
+/* ---- answers ---- */
 
 /* An asker that was killed asks once more. */
 static int ask_again(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
@@ -225,8 +176,8 @@ static int take_part(repeated *r, uint32_t rank, uint32_t server, bool *any, sl_
 static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *any,
                            sl_error *error) {
     const sl_async *async = r->s->peers[rank].async;
-    const sl_log_entry *view = next_view(r, rank);
-    if (!has_begun(r, rank))
+    const sl_log_entry *view = sl_repeated_next_view(r, rank);
+    if (!sl_repeated_has_begun(r, rank))
         return take_part(r, rank, UINT32_MAX, any, error);
     if (view != NULL && view->round == 0) { /* it rested, and had not begun */
         const int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_REST}, error);
@@ -238,7 +189,7 @@ static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *
         if (server != rank && sl_async_come(async, k) < act->versions[k])
             return take_part(r, rank, server, any, error);
     }
-    return do_view(r, rank, any, error);
+    return sl_repeated_view(r, rank, any, error);
 }
 
 /* Versions are taken as they come: the log says which of them are combined. */
@@ -360,11 +311,15 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     *any = false;
     if (act == NULL)
         return 0;
+    if (act->peer >= r->s->nodes)
+        return sl_repeated_fail_at(r, rank, "peer: there is no such node", error);
+    if (act->kind == SL_ACT_JOINS)
+        return sl_repeated_come(r, rank, act, any, error);
+    if (r->s->peers[rank].async == NULL)
+        return sl_repeated_fail_at(r, rank, "the node has not joined", error);
     const int heard = hear(r, rank, any, error);
     if (heard != 0 || *any)
         return heard;
-    if (act->peer >= r->s->nodes)
-        return sl_repeated_fail_at(r, rank, "peer: there is no such node", error);
     switch (act->kind) {
     case SL_ACT_AVERAGE:
     case SL_ACT_REFUSED:
@@ -374,8 +329,8 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     case SL_ACT_REFUSES:
         return do_refuse(r, rank, act, any, error);
     case SL_ACT_VIEW:
-        return has_begun(r, rank) ? do_view(r, rank, any, error)
-                                  : take_part(r, rank, UINT32_MAX, any, error);
+        return sl_repeated_has_begun(r, rank) ? sl_repeated_view(r, rank, any, error)
+                                              : take_part(r, rank, UINT32_MAX, any, error);
     case SL_ACT_COMBINE:
         return do_combine(r, rank, act, any, error);
     case SL_ACT_COMMIT:
@@ -390,6 +345,14 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
         return 0;
     case SL_ACT_ADD:
         return do_add(r, rank, any, error);
+    case SL_ACT_GATHER:
+        return sl_repeated_gather(r, rank, act, any, error);
+    case SL_ACT_GIVES:
+        *any = true;
+        return sl_repeated_give(r, rank, act, error);
+    case SL_ACT_JOINS:
+    case SL_ACT_RETURNS:
+        return sl_repeated_come(r, rank, act, any, error);
     }
     return 0;
 }
@@ -408,7 +371,11 @@ static int name_hole(const repeated *r, sl_error *error) {
         [SL_ACT_SERVE] = "what lets the server give its model after gradient",
         [SL_ACT_VIEW] = "what comes before view",
         [SL_ACT_ADD] = "what was on its way to it, beside",
-        [SL_ACT_GIVES_UP] = "its end"};
+        [SL_ACT_GIVES_UP] = "its end",
+        [SL_ACT_GATHER] = "what was on its way to it, beside",
+        [SL_ACT_GIVES] = "its model for request",
+        [SL_ACT_JOINS] = "the model of request",
+        [SL_ACT_RETURNS] = "the model of request"};
     for (uint32_t i = 0; i < r->s->nodes; i++) {
         const sl_act *act = sl_repeated_next_act(r, i);
         if (act != NULL)
@@ -456,7 +423,8 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     int result = sl_apart_report_start(s);
     s->began = sl_clock_seconds();
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = sl_repeated_deliver(r, i, &(sl_event){.type = SL_EVENT_START}, error);
+        if (s->peers[i].async != NULL)
+            result = sl_repeated_deliver(r, i, &(sl_event){.type = SL_EVENT_START}, error);
     if (result == 0)
         result = run_acts(r, stop, error);
     for (uint32_t i = 0; i < s->nodes; i++)
@@ -479,12 +447,19 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     return result == 0 ? sl_apart_report_all(s, &r->recorded, s->task->rounds, -1) : result;
 }
 
-static void find_last(repeated *r) {
-    for (uint32_t i = 0; r->last != NULL && i < r->s->nodes; i++) {
+/* What each node does: its last round, and how often it ends each. */
+static void find_rounds(repeated *r) {
+    const uint64_t rounds = r->s->task->rounds;
+    for (uint32_t i = 0; i < r->s->nodes; i++) {
         const sl_history *h = &r->s->checkpoints->history[i];
-        for (size_t k = 0; k < h->act_count; k++)
-            if (h->acts[k].kind == SL_ACT_GRADIENT)
-                r->last[i] = h->acts[k].number;
+        uint16_t *does = r->recorded.does + i * (rounds + 1);
+        does[0] = i < sl_topology_nodes(r->s->experiment->topology);
+        for (size_t k = 0; k < h->act_count; k++) {
+            if (h->acts[k].kind != SL_ACT_GRADIENT || h->acts[k].number > rounds)
+                continue;
+            r->last[i] = h->acts[k].number;
+            does[r->last[i]]++;
+        }
     }
 }
 
@@ -499,14 +474,17 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
                   .parts = calloc(s->nodes, sizeof *r.parts),
                   .last = calloc(s->nodes, sizeof *r.last),
                   .again_of = UINT32_MAX,
-                  .computes = calloc(s->nodes, sizeof *r.computes)};
-    r.recorded.last = r.last;
+                  .computes = calloc(s->nodes, sizeof *r.computes),
+                  .comes = calloc(s->nodes, sizeof *r.comes)};
+    r.recorded.does = calloc(s->nodes, (s->task->rounds + 1) * sizeof *r.recorded.does);
     r.recorded.ranks = calloc(s->nodes, sizeof *r.recorded.ranks);
     int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL &&
-                         r.last != NULL && r.recorded.ranks != NULL
+                         r.comes != NULL && r.last != NULL && r.recorded.does != NULL &&
+                         r.recorded.ranks != NULL
                      ? sl_apart_open(s, error)
                      : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
-    find_last(&r);
+    if (result == 0)
+        find_rounds(&r);
     if (result == 0)
         result = sl_scene_open(&s->scene, s->experiment, s->task->dimension, error);
     if (result == 0)
@@ -520,6 +498,9 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
     free(r.parts);
     free(r.computes);
     free(r.last);
+    free(r.comes);
+    free(r.recorded.does);
+    sl_repeated_forget_given(&r);
     free(r.recorded.ranks);
     return result;
 }
