@@ -385,7 +385,7 @@ static bool move(sl_agent *a) {
     sl_members_lose_left(a);
     sl_cutting_go_on(a);
     if (sl_own_cut_is_due(a))
-        sl_members_cut(a);
+        sl_members_renew(a);
     const bool turned = sl_agent_turn(a);
     bool sent = sl_agent_send_parts(a) || turned;
     sent = sl_state_transfer_give(a) || sent;

@@ -180,9 +180,9 @@ void sl_members_hear_early(sl_agent *a) {
 
 /* ---- cuts ---- */
 
-void sl_members_cut(sl_agent *a) {
+void sl_members_renew(sl_agent *a) {
     sl_members_alarm(a);
-    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_CUT});
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_RENEW});
 }
 
 void sl_cutting_begin(sl_agent *a) {

@@ -150,7 +150,7 @@ void sl_members_lose(struct sl_agent *agent, sl_neighbour *n, const sl_error *wh
 /* Whose message made no sense is lost, is told why, and is not taken back. */
 void sl_members_convict(struct sl_agent *agent);
 /* Nobody is lost: all are to rest, and the next view has the same members. */
-void sl_members_cut(struct sl_agent *agent);
+void sl_members_renew(struct sl_agent *agent);
 /* Its connection was agreed on. */
 void sl_members_reach(struct sl_agent *agent, sl_neighbour *n);
 /* It is lost already, and its process has ended. */

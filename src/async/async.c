@@ -55,9 +55,9 @@ static bool allocate_messages(sl_async *n) {
     n->chosen = calloc(peers + 1u, sizeof *n->chosen);
     n->taken = calloc(peers + 1u, sizeof *n->taken);
     n->ending.told = calloc(peers + 1u, sizeof *n->ending.told);
-    n->ending.to = calloc(peers + 1u, sizeof *n->ending.to);
+    n->needs = calloc(peers + 1u, sizeof *n->needs);
     n->served.come = calloc(peers + 1u, sizeof *n->served.come);
-    return n->ending.told != NULL && n->ending.to != NULL && n->served.come != NULL &&
+    return n->ending.told != NULL && n->needs != NULL && n->served.come != NULL &&
            n->room != NULL && n->newest != NULL && n->heard != NULL && n->chosen != NULL &&
            n->taken != NULL && n->first != NULL;
 }
@@ -200,8 +200,9 @@ void sl_async_close(sl_async **node) {
     free(n->chosen);
     free(n->first);
     free(n->taken);
+    free(n->at_rest.come);
     free(n->ending.told);
-    free(n->ending.to);
+    free(n->needs);
     free(n->served.clocks);
     free(n->served.numbers);
     free(n->served.last_ns);
@@ -278,7 +279,9 @@ void sl_async_await_model(sl_async *n) {
     n->awaits_model = n->averager.rests = true;
 }
 
-static int begin(sl_async *n, sl_update *update) {
+static int begin(sl_async *n, sl_update *update, sl_error *error) {
+    if (n->at_rest.serves_count > 0 && n->served.clocks == NULL)
+        return no_memory(n, error);
     if (n->at_rest.rests && n->view == NULL) {
         sl_async_go_on_from_pieces(n);
         return 0;
@@ -345,13 +348,13 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
     sl_async_note(n, &(sl_act){.kind = SL_ACT_VIEW, .number = view->exchange});
     if (n->is_loaded)
         go_on_loaded(n, update);
-    return result == 0 && is_new ? begin(n, update) : result;
+    return result == 0 && is_new ? begin(n, update, error) : result;
 }
 
 static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error *error) {
     switch (event->type) {
     case SL_EVENT_START:
-        return begin(n, update);
+        return begin(n, update, error);
     case SL_EVENT_GRADIENT:
         return take_gradient(n, event->loss, error);
     case SL_EVENT_RECEIVED:
@@ -407,7 +410,7 @@ int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_erro
     int result = take(n, event, update, error);
     if (result == 0)
         result = n->pattern->advance(n, event->type == SL_EVENT_TURN, update, error);
-    if (n->rests)
+    if (n->rests && !n->is_loaded)
         sl_async_note_rest(n);
     n->turns = update->turn;
     update->released = n->inbox.released;

@@ -25,6 +25,10 @@ static bool serves(const sl_async *n) {
 static int open(sl_async *n, sl_error *error) {
     const bool walks = n->state.config->local_steps > 1;
     int result = sl_owners_open(n, error);
+    if (n->at_rest.come == NULL)
+        n->at_rest.come = calloc(n->ranks, sizeof *n->at_rest.come);
+    if (n->at_rest.come == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for commits", n->settings.rank);
     if (walks && n->state.extra[SL_PULLED] == NULL)
         n->state.extra[SL_PULLED] = n->settings.vec->allocate(n->settings.dimension);
     if (result == 0 && walks && n->state.extra[SL_PULLED] == NULL)
@@ -403,13 +407,14 @@ static bool is_over(const sl_async *n) {
 
 /* A gradient that was under way counts as committed. */
 static int begin_view(sl_async *n, sl_error *error) {
-    const sl_range before = serves(n) ? n->own->range : (sl_range){0, 0};
-    const uint32_t count = n->owner_count;
+    const sl_at_rest *at = &n->at_rest; /* as it is, or as it was saved */
+    const sl_range before = {(size_t)at->serves_from, (size_t)at->serves_count};
+    const uint32_t count = (uint32_t)at->come_count;
     bool any = false;
     n->is_over = is_over(n);
     n->out.open = n->served.holds_own = false;
     for (uint32_t k = 0; k < count; k++) {
-        n->taken[k] = n->owners[k].come;
+        n->taken[k] = at->come[k];
         any = any || n->taken[k] > 0;
     }
     if (n->is_over || any)

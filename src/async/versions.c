@@ -64,6 +64,7 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
     const sl_arrival *last = sl_queue_last(&n->inbox.queues[slot]);
     if (e->silent && e->step == FROM_NOW_ON && !n->heard[slot]) {
         n->newest[slot] = n->first[slot] = e->exchange;
+        n->needs[slot] = e->scalar >= 0 && e->scalar < 0x1p53 ? (uint64_t)e->scalar : 0;
         n->heard[slot] = true;
         sl_inbox_refuse(&n->inbox, e->token);
         return 0;
@@ -93,15 +94,23 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
     return result;
 }
 
-/* Of a row that has them, without the edges that are broken. */
-static sl_row whole_edges(const sl_async *n, const sl_row *row, bool out) {
+/* Does this version go along no such edge? It may be broken; or the receiver has come further, as
+ * it said when the view began, and needs only later ones. */
+static bool is_kept_back(const sl_async *n, uint32_t peer, uint64_t number) {
+    const uint32_t slot = sl_async_slot(n, peer);
+    return sl_async_is_broken(n, peer) ||
+           (weighs(n) && slot < n->inbox.peer_count && number < n->needs[slot]);
+}
+
+/* Of a row, the edges that this version goes along. */
+static sl_row whole_edges(const sl_async *n, const sl_row *row, uint64_t number, bool out) {
     if (n->row_peers == NULL)
         return *row;
     uint32_t *peers = n->row_peers + (out ? n->ranks : 0);
     double *weights = n->row_weights + (out ? n->ranks : 0);
     sl_row whole = {.count = 0, .peers = peers, .weights = weights};
     for (uint32_t k = 0; k < row->count; k++)
-        if (!sl_async_is_broken(n, row->peers[k])) {
+        if (out ? !is_kept_back(n, row->peers[k], number) : !sl_async_is_broken(n, row->peers[k])) {
             peers[whole.count] = row->peers[k];
             weights[whole.count++] = row->weights[k];
         }
@@ -110,12 +119,12 @@ static sl_row whole_edges(const sl_async *n, const sl_row *row, bool out) {
 
 static sl_row in_of(const sl_async *n, uint64_t number) {
     const sl_row row = sl_topology_in(n->settings.topology, number, n->settings.rank);
-    return whole_edges(n, &row, false);
+    return whole_edges(n, &row, number, false);
 }
 
 static sl_row out_of(const sl_async *n, uint64_t number) {
     const sl_row row = sl_topology_out(n->settings.topology, number, n->settings.rank);
-    return whole_edges(n, &row, true);
+    return whole_edges(n, &row, number, true);
 }
 
 static sl_row out_row(const sl_async *n) {
@@ -127,22 +136,24 @@ static const float *published(const sl_async *n) {
 }
 
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
-    *to = out_row(n);
+    *to = (sl_row){.count = n->inbox.peer_count, .peers = n->peers};
     if (n->awaits_model)
         return false;
     if (n->stands) {
+        const uint64_t needs =
+            n->algorithm->async->version(&n->state, n->stands_at + 1, UINT64_MAX);
         *out = (sl_async_part){
-            .number = n->stands_at, .step = FROM_NOW_ON, .silent = true, .scalar = 1};
+            .number = n->stands_at, .step = FROM_NOW_ON, .silent = true, .scalar = (double)needs};
         return true;
     }
     if (is_out(n) && n->ending.tells) {
-        *to = (sl_row){.count = n->ending.to_count, .peers = n->ending.to};
         *out = (sl_async_part){
             .number = n->out.number, .step = UP_TO_HERE, .silent = true, .scalar = 1};
         return true;
     }
     if (is_out(n))
         return false;
+    *to = out_row(n);
     *out =
         (sl_async_part){.number = n->out.number,
                         .part = n->out.sent,
@@ -169,6 +180,14 @@ static int left(sl_async *n, sl_error *error) {
 }
 
 /* ---- rounds ---- */
+
+/* Where it counts who gets what: have all said, of this view, from where on? */
+static bool have_all_stood(const sl_async *n) {
+    bool all = true;
+    for (uint32_t slot = 0; weighs(n) && n->view != NULL && slot < n->inbox.peer_count; slot++)
+        all = all && n->heard[slot];
+    return all;
+}
 
 static void publish(sl_async *n) {
     n->out = (sl_publication){
@@ -239,14 +258,14 @@ static int combine(sl_async *n, float self_weight, const sl_row *in, sl_error *e
     return result;
 }
 
-/* What would go along broken edges stays here. */
+/* What goes along no edge stays here. */
 static float own_weight(const sl_async *n) {
     const sl_topology *topology = n->settings.topology;
     const sl_row own = sl_topology_in(topology, n->state.exchange, n->settings.rank),
                  out = sl_topology_out(topology, n->state.exchange, n->settings.rank);
     float weight = sl_route_own_weight(&own, &out);
     for (uint32_t k = 0; k < out.count; k++)
-        if (sl_async_is_broken(n, out.peers[k]))
+        if (is_kept_back(n, out.peers[k], n->state.exchange))
             weight += (float)out.weights[k];
     return weight;
 }
@@ -278,7 +297,8 @@ static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     if (!n->out.open && !sl_async_exchanges(n))
         return sl_async_end_round(n, n->algorithm->local, update, error);
     if (!n->out.open) {
-        publish(n);
+        if (have_all_stood(n))
+            publish(n);
         return 0;
     }
     const sl_row in = in_row(n);
@@ -312,29 +332,9 @@ static int add_rest(sl_async *n, sl_error *error) {
 
 /* ---- rest ---- */
 
-/* Is it in any of these rows? */
-static bool is_linked(const sl_async *n, uint32_t peer,
-                      sl_row (*of)(const sl_async *n, uint64_t number)) {
-    bool any = false;
-    for (uint64_t number = 1; number <= n->state.period && !any; number++) {
-        const sl_row row = of(n, number);
-        any = sl_peer_index(row.peers, row.count, peer) < row.count;
-    }
-    return any;
-}
-
 /* All that was sent is to come, where it counts. */
 static void rest(sl_async *n) {
-    sl_ending *e = &n->ending;
-    if (!weighs(n) || n->awaits_model || e->is_cut)
-        return;
-    e->tells = true;
-    e->to_count = 0;
-    for (uint32_t slot = 0; slot < n->inbox.peer_count; slot++) {
-        if (is_linked(n, n->peers[slot], out_of))
-            e->to[e->to_count++] = n->peers[slot];
-        e->told[slot] = e->told[slot] || !is_linked(n, n->peers[slot], in_of);
-    }
+    n->ending.tells = weighs(n) && !n->awaits_model && !n->ending.is_cut;
 }
 
 /* What has not left does not leave. */
@@ -342,13 +342,6 @@ static void cut(sl_async *n) {
     n->out.sent = n->parts;
     n->ending.is_cut = true;
     n->ending.tells = false;
-}
-
-/* It is in the next view already: nothing comes any more. */
-static void lose(sl_async *n, uint32_t peer) {
-    const uint32_t slot = sl_async_slot(n, peer);
-    if (slot < n->inbox.peer_count)
-        n->ending.told[slot] = true;
 }
 
 static bool is_still(const sl_async *n) {
@@ -404,6 +397,7 @@ static int begin_anew(sl_async *n, sl_error *error) {
     memset(n->ending.told, 0, n->ranks * sizeof *n->ending.told);
     n->stands = !n->algorithm->async->sends_first;
     n->stands_at = n->state.exchange;
+    memset(n->needs, 0, n->ranks * sizeof *n->needs);
     memset(n->first, 0, n->ranks * sizeof *n->first);
     memset(n->newest, 0, n->ranks * sizeof *n->newest);
     memset(n->heard, 0, n->ranks * sizeof *n->heard);
@@ -415,7 +409,7 @@ static int make_rows(sl_async *n, sl_error *error) {
     free(n->row_weights);
     n->row_peers = NULL;
     n->row_weights = NULL;
-    if (n->view->broken_count == 0)
+    if (n->view->broken_count == 0 && !weighs(n))
         return 0;
     n->row_peers = calloc(2 * (n->ranks + 1u), sizeof *n->row_peers);
     n->row_weights = calloc(2 * (n->ranks + 1u), sizeof *n->row_weights);
@@ -431,6 +425,8 @@ static int go_on(sl_async *n, bool view, sl_error *error) {
 }
 
 static const char *awaits(const sl_async *n, uint32_t slot) {
+    if (!n->out.open && !n->heard[slot] && !have_all_stood(n))
+        return "word of where it stands";
     if (!n->out.open || !is_out(n))
         return NULL;
     const sl_row in = in_row(n);
@@ -457,7 +453,6 @@ const sl_async_pattern sl_async_versions = {.open = open,
                                             .drain = add_rest,
                                             .rest = rest,
                                             .cut = cut,
-                                            .lose = lose,
                                             .is_still = is_still,
                                             .gather = gather,
                                             .go_on = go_on,

@@ -125,13 +125,22 @@ static int end_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, 
                        : result;
 }
 
+/* The asker has gone on, and this node was stopped meanwhile: it has taken what had come. */
+static int take_late(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    letter **ask = sl_repeated_find_of(r, act->peer, rank, true, act->number);
+    *any = ask != NULL && (*ask)->part.part < act->to &&
+           !sl_repeated_is_next(r, act->peer, SL_ACT_AVERAGE, rank, act->number);
+    return *any ? sl_repeated_take(r, ask, rank, error) : 0;
+}
+
 /* An asker drives its average, unless it was killed. One that was cut is the last thing under its
  * view, but for asks that are refused. */
 static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     const sl_history *h = &r->s->checkpoints->history[rank];
     const size_t after = r->done[rank] + 1;
     size_t next = after;
-    while (next < h->act_count && h->acts[next].kind == SL_ACT_REFUSES)
+    while (next < h->act_count &&
+           (h->acts[next].kind == SL_ACT_REFUSES || h->acts[next].kind == SL_ACT_GIVES))
         next++;
     const bool is_last = next == h->act_count || h->acts[next].kind >= SL_ACT_VIEW;
     const int result = ask_again(r, rank, act, any, error);
@@ -139,7 +148,7 @@ static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
         return result;
     return sl_async_served(r->s->peers[rank].async) == act->to
                ? end_answer(r, rank, act, any, error)
-               : 0;
+               : take_late(r, rank, act, any, error);
 }
 
 /* ---- other patterns ---- */
@@ -269,7 +278,7 @@ static int hear(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     letter **at = &r->letters[rank];
     while (*at != NULL && !((*at)->part.silent && sl_repeated_is_of_view(r, rank, *at)))
         at = &(*at)->next;
-    *any = r->pattern == SL_PATTERN_COMMITS && *at != NULL;
+    *any = r->pattern != SL_PATTERN_PAIRS && *at != NULL;
     return *any ? sl_repeated_take(r, at, rank, error) : 0;
 }
 
@@ -395,6 +404,10 @@ static int compute_lost(repeated *r, bool *any, sl_error *error) {
         if (sl_repeated_is_lost(r, i) && r->computes[i]) {
             *any = true;
             result = sl_repeated_give_gradient(r, i, error);
+        } else if (sl_repeated_is_lost(r, i)) {
+            bool hears;
+            result = hear(r, i, &hears, error);
+            *any = *any || hears;
         }
     return result;
 }
