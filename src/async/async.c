@@ -450,6 +450,10 @@ int sl_async_drain(sl_async *n, sl_error *error) {
     return n->pattern->drain != NULL ? n->pattern->drain(n, error) : 0;
 }
 
+bool sl_async_is_over(const sl_async *n) {
+    return n->pattern->is_over(n);
+}
+
 const uint64_t *sl_async_newest(const sl_async *n) {
     return n->newest;
 }

@@ -78,7 +78,9 @@ uint64_t sl_async_asks(const sl_async *node);
 /* After the last round: what others have sent, and no round of its own has come to, is added. */
 int sl_async_drain(sl_async *node, sl_error *error);
 
-/* With versions: the latest that has come of each peer, of its sl_async_peers. */
+/* With versions: is the exchange of its round over when a view begins? */
+bool sl_async_is_over(const sl_async *node);
+/* Likewise: the latest that has come of each peer, of its sl_async_peers. */
 const uint64_t *sl_async_newest(const sl_async *node);
 
 /* After REST or CUT: has it come to rest? A gradient may run meanwhile. */

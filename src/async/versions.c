@@ -357,7 +357,7 @@ static bool is_over(const sl_async *n) {
 }
 
 /* Nobody is lost: what is on its way belongs to the sums of models and weights. Of a round that is
- * not over, its point stands. */
+ * not over its point stands, and so does a last model, which was recorded. */
 static int gather(sl_async *n, sl_error *error) {
     const uint32_t count = n->inbox.peer_count;
     if (!weighs(n) || n->ending.is_cut || n->ending.keeps || n->state.round == 0)
@@ -367,7 +367,7 @@ static int gather(sl_async *n, sl_error *error) {
     memcpy(n->taken, n->newest, count * sizeof *n->taken);
     sl_async_note(n,
                   &(sl_act){.kind = SL_ACT_GATHER, .versions = n->taken, .version_count = count});
-    n->state.point_stands = !n->out.open && n->gradient != SL_GRADIENT_NONE;
+    n->state.point_stands = !n->out.open;
     const int result = add_rest(n, error);
     n->state.point_stands = false;
     n->is_over = is_over(n);

@@ -206,8 +206,12 @@ static int do_combine(repeated *r, uint32_t rank, const sl_act *act, bool *any, 
     *any = true;
     if (r->computes[rank])
         return sl_repeated_give_gradient(r, rank, error);
-    if (act->number == 0)
+    *any = r->pattern != SL_PATTERN_VERSIONS || act->number > 0 ||
+           sl_async_is_over(r->s->peers[rank].async); /* else it has not heard all yet */
+    if (act->number == 0 && *any)
         return do_cut_exchange(r, rank, act, any, error);
+    if (!*any)
+        return 0;
     letter **at = sl_repeated_find_any(r, rank);
     return at != NULL ? sl_repeated_take(r, at, rank, error)
                       : sl_repeated_turn(r, rank, any, error);
