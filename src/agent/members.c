@@ -223,7 +223,7 @@ void sl_cutting_go_on(sl_agent *a) {
 /* A node at its own times has no rounds between which members are asked: it rests when they want
  * to. */
 static void rest_if_wanted(sl_agent *a) {
-    const bool trains = a->averaging.stage <= SL_AVERAGING_DRAINS && a->phase == PHASE_TRAINING;
+    const bool trains = a->averaging.stage <= SL_AVERAGING_GATHERS && a->phase == PHASE_TRAINING;
     if (a->node.own == NULL || !trains || a->cohort.rest != SL_NODE_RUNS ||
         !sl_membership_holds(a->cohort.membership))
         return;
@@ -482,13 +482,18 @@ void sl_members_step(sl_agent *a, sl_membership_event event) {
     rest_if_wanted(a);
 }
 
+/* Has it begun a later view than this agent? */
+static bool is_ahead(const sl_agent *a, const sl_neighbour *n) {
+    return (int32_t)(n->process.view - a->side.now.view) > 0;
+}
+
 /* A connection that was down may keep an ask until its receiver is in the next view, and drops it
  * as one of the view before: nothing comes of it. */
 static void end_what_is_too_late(sl_agent *a) {
     if (a->cohort.rest != SL_NODE_COMES_TO_REST || sl_async_rests(a->node.own))
         return;
     for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
-        if ((int32_t)(n->process.view - a->side.now.view) > 0)
+        if (is_ahead(a, n))
             sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = n->rank});
 }
 
@@ -511,6 +516,13 @@ bool sl_members_go_on(sl_agent *a) {
 bool sl_members_turn(const sl_agent *a) {
     const sl_view *newest = a->cohort.alarmed ? sl_membership_newest(a->cohort.membership) : NULL;
     return newest != NULL && (uint32_t)newest->number != a->side.now.view;
+}
+
+bool sl_members_is_behind(const sl_agent *a) {
+    bool any = false;
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        any = any || is_ahead(a, n);
+    return any && sl_members_turn(a);
 }
 
 bool sl_members_leave_one_out(const sl_agent *a) {

@@ -141,6 +141,8 @@ void sl_cutting_begin(struct sl_agent *agent);
 void sl_cutting_go_on(struct sl_agent *agent);
 /* Is a view agreed on that has not begun here? */
 bool sl_members_turn(const struct sl_agent *agent);
+/* Likewise, and has somebody begun it? */
+bool sl_members_is_behind(const struct sl_agent *agent);
 /* Does it lack a member of the view that the node is in? */
 bool sl_members_leave_one_out(const struct sl_agent *agent);
 /* Somebody is lost: it looks for all. */

@@ -327,6 +327,7 @@ static int add_rest(sl_async *n, sl_error *error) {
         result = combine(n, self_weight, &in, error);
         self_weight = 1;
     }
+    memcpy(n->first, n->newest, n->inbox.peer_count * sizeof *n->first);
     return result;
 }
 

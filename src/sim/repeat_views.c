@@ -157,6 +157,8 @@ int sl_repeated_come(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
     }
     if (!is_new)
         result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
+    if (!is_new && r->computes[rank] && result == 0) /* it let its own model's gradient end */
+        result = sl_repeated_give_gradient(r, rank, error);
     if (result == 0)
         result = find_view(r, rank, &v, error);
     if (result == 0 && is_new)
