@@ -181,10 +181,18 @@ static int take_part(repeated *r, uint32_t rank, uint32_t server, bool *any, sl_
     return sl_repeated_take(r, at, rank, error);
 }
 
+/* A server of whose model less has come than had when the exchange was cut; UINT32_MAX: none. */
+static uint32_t find_lagging(const repeated *r, uint32_t rank, const sl_act *act) {
+    const sl_async *async = r->s->peers[rank].async;
+    for (uint32_t k = 0; k < act->version_count; k++)
+        if (sl_async_server(async, k) != rank && sl_async_come(async, k) < act->versions[k])
+            return sl_async_server(async, k);
+    return UINT32_MAX;
+}
+
 /* Some parts of servers' models may have come. */
 static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *any,
                            sl_error *error) {
-    const sl_async *async = r->s->peers[rank].async;
     const sl_log_entry *view = sl_repeated_next_view(r, rank);
     if (!sl_repeated_has_begun(r, rank))
         return take_part(r, rank, UINT32_MAX, any, error);
@@ -193,12 +201,20 @@ static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *
         if (result != 0)
             return result;
     }
-    for (uint32_t k = 0; k < act->version_count; k++) {
-        const uint32_t server = sl_async_server(async, k);
-        if (server != rank && sl_async_come(async, k) < act->versions[k])
-            return take_part(r, rank, server, any, error);
-    }
-    return sl_repeated_view(r, rank, any, error);
+    const uint32_t server = find_lagging(r, rank, act);
+    return server != UINT32_MAX && !r->comes[rank] ? take_part(r, rank, server, any, error)
+                                                   : sl_repeated_view(r, rank, any, error);
+}
+
+/* What came of the servers' models came before another's model did. */
+static int do_return(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    const sl_history *h = &r->s->checkpoints->history[rank];
+    const size_t next = r->done[rank] + 1;
+    const bool is_over = r->pattern == SL_PATTERN_COMMITS && next < h->act_count &&
+                         h->acts[next].kind == SL_ACT_COMBINE && h->acts[next].number == 0;
+    const uint32_t server = is_over ? find_lagging(r, rank, &h->acts[next]) : UINT32_MAX;
+    return server != UINT32_MAX ? take_part(r, rank, server, any, error)
+                                : sl_repeated_come(r, rank, act, any, error);
 }
 
 /* Versions are taken as they come: the log says which of them are combined. */
@@ -330,7 +346,7 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
         return sl_repeated_come(r, rank, act, any, error);
     if (r->s->peers[rank].async == NULL)
         return sl_repeated_fail_at(r, rank, "the node has not joined", error);
-    const int heard = hear(r, rank, any, error);
+    const int heard = r->comes[rank] ? 0 : hear(r, rank, any, error);
     if (heard != 0 || *any)
         return heard;
     switch (act->kind) {
@@ -363,9 +379,10 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     case SL_ACT_GIVES:
         *any = true;
         return sl_repeated_give(r, rank, act, error);
-    case SL_ACT_JOINS:
     case SL_ACT_RETURNS:
-        return sl_repeated_come(r, rank, act, any, error);
+        return do_return(r, rank, act, any, error);
+    case SL_ACT_JOINS:
+        break; /* see above */
     }
     return 0;
 }

@@ -167,7 +167,6 @@ int sl_repeated_come(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
         return result;
     r->s->vec->copy_in(sl_async_model(p->async), given->model,
                        r->s->task->dimension * sizeof(float));
-    p->view = v;
     r->comes[rank] = true;
     r->done[rank]++;
     return 0;
