@@ -222,7 +222,8 @@ typedef struct sl_act {
     uint64_t number;
     uint32_t from, to;
     const uint64_t *versions; /* COMBINE: (version_count) of the in-neighbours, by rank; GATHER:
-                                 the latest that it has of each peer */
+                                 the latest that it has of each peer; GIVES: at rest, parts of each
+                                 server's model */
     uint32_t version_count;
 } sl_act;
 

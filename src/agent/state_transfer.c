@@ -129,7 +129,11 @@ void sl_state_transfer_offer(sl_agent *a, uint64_t round) {
                           a->settings.task.dimension * sizeof *f->snapshot);
     f->given = round;
     f->copied = true;
-    sl_agent_act(a, &(sl_act){.kind = SL_ACT_GIVES, .peer = f->receiver->rank, .number = f->asked});
+    if (a->node.own == NULL)
+        return;
+    sl_act act;
+    sl_async_give(a->node.own, f->receiver->rank, f->asked, &act);
+    sl_agent_act(a, &act);
 }
 
 bool sl_state_transfer_give(sl_agent *a) {

@@ -450,6 +450,14 @@ int sl_async_drain(sl_async *n, sl_error *error) {
     return n->pattern->drain != NULL ? n->pattern->drain(n, error) : 0;
 }
 
+void sl_async_give(const sl_async *n, uint32_t peer, uint64_t number, sl_act *out) {
+    *out = (sl_act){.kind = SL_ACT_GIVES,
+                    .peer = peer,
+                    .number = number,
+                    .versions = n->at_rest.come,
+                    .version_count = n->rests ? (uint32_t)n->at_rest.come_count : 0};
+}
+
 bool sl_async_is_over(const sl_async *n) {
     return n->pattern->is_over(n);
 }

@@ -78,6 +78,9 @@ uint64_t sl_async_asks(const sl_async *node);
 /* After the last round: what others have sent, and no round of its own has come to, is added. */
 int sl_async_drain(sl_async *node, sl_error *error);
 
+/* Its model as it is goes to peer, as number `number` that it asked for. *out lives until the next
+ * step. */
+void sl_async_give(const sl_async *node, uint32_t peer, uint64_t number, sl_act *out);
 /* With versions: is the exchange of its round over when a view begins? */
 bool sl_async_is_over(const sl_async *node);
 /* Likewise: the latest that has come of each peer, of its sl_async_peers. */

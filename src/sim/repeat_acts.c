@@ -206,6 +206,12 @@ static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *
                                                    : sl_repeated_view(r, rank, any, error);
 }
 
+static int do_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    const uint32_t server = find_lagging(r, rank, act);
+    return server != UINT32_MAX ? take_part(r, rank, server, any, error)
+                                : sl_repeated_give(r, rank, act, any, error);
+}
+
 /* What came of the servers' models came before another's model did. */
 static int do_return(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     const sl_history *h = &r->s->checkpoints->history[rank];
@@ -377,8 +383,7 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     case SL_ACT_GATHER:
         return sl_repeated_gather(r, rank, act, any, error);
     case SL_ACT_GIVES:
-        *any = true;
-        return sl_repeated_give(r, rank, act, error);
+        return do_give(r, rank, act, any, error);
     case SL_ACT_RETURNS:
         return do_return(r, rank, act, any, error);
     case SL_ACT_JOINS:

@@ -66,7 +66,10 @@ int sl_repeated_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
 /* Has it had the gradient of its round? The round was over then. */
 static bool had_gradient(const repeated *r, uint32_t rank) {
     const sl_history *h = &r->s->checkpoints->history[rank];
-    const size_t next = r->done[rank] + 1;
+    size_t next = r->done[rank] + 1;
+    while (next < h->act_count &&
+           (h->acts[next].kind == SL_ACT_GIVES || h->acts[next].kind == SL_ACT_GATHER))
+        next++;
     return next < h->act_count && h->acts[next].kind == SL_ACT_COMBINE && h->acts[next].number == 0;
 }
 
@@ -93,7 +96,15 @@ int sl_repeated_gather(repeated *r, uint32_t rank, const sl_act *act, bool *any,
 
 /* ---- who comes ---- */
 
-int sl_repeated_give(repeated *r, uint32_t rank, const sl_act *act, sl_error *error) {
+int sl_repeated_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    *any = true;
+    if (r->pattern == SL_PATTERN_VERSIONS && had_gradient(r, rank)) {
+        if (r->computes[rank])
+            return sl_repeated_give_gradient(r, rank, error);
+        *any = sl_async_is_over(r->s->peers[rank].async); /* it has published */
+        if (!*any)
+            return 0;
+    }
     const size_t bytes = r->s->task->dimension * sizeof(float);
     sl_given *one = malloc(sizeof *one + bytes);
     if (one == NULL)

@@ -59,7 +59,7 @@ const sl_log_entry *sl_repeated_next_view(const repeated *r, uint32_t rank);
 bool sl_repeated_has_begun(const repeated *r, uint32_t rank);
 int sl_repeated_view(repeated *r, uint32_t rank, bool *any, sl_error *error);
 int sl_repeated_gather(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error);
-int sl_repeated_give(repeated *r, uint32_t rank, const sl_act *act, sl_error *error);
+int sl_repeated_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error);
 /* It joins, or returns. */
 int sl_repeated_come(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error);
 void sl_repeated_forget_given(repeated *r);
