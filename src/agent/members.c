@@ -323,7 +323,9 @@ static void begin_view(sl_agent *a, const sl_view *view) {
     const bool is_cut = is_same(a, &grouping) && view->broken_count == g->view.broken_count;
     g->grouping = grouping;
     const bool apart = a->node.own != NULL;
-    const uint64_t own = sl_cohort_is_outside(g) ? g->transfer.round + 1 : a->side.now.round;
+    const uint64_t rounds = a->settings.task.rounds, /* whoever comes has one to do at least */
+        next = g->transfer.round < rounds ? g->transfer.round + 1 : rounds,
+                   own = sl_cohort_is_outside(g) ? next : a->side.now.round;
     g->view = (sl_node_view){.round = apart ? own : view->round,
                              .exchange = apart ? view->number : view->exchange,
                              .members = {grouping.ranks, grouping.count},
@@ -441,8 +443,6 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
     case SL_ORDER_RETURN:
         if (a->settings.meets)
             sl_members_stay_out(a, "its caller has another model");
-        else if (a->plan.config.overlap_rounds > 0)
-            sl_members_stay_out(a, "algorithm.overlap_rounds lets nobody come back yet");
         else
             go_out(a);
         break;

@@ -397,7 +397,7 @@ static void serve_anew(sl_async *n, sl_range before) {
         service->batch.version = n->pulled;
     service->turn = n->ranks - 1;
     next_turn(n);
-    if (n->is_over || n->state.round == 0 || is_done(n))
+    if (n->is_over || n->gradient == SL_GRADIENT_NONE)
         hear_standing(n, n->settings.rank, is_done(n));
 }
 
@@ -422,7 +422,7 @@ static int begin_view(sl_async *n, sl_error *error) {
                                    .versions = n->taken,
                                    .version_count = any ? count : 0});
     const int result = open(n, error);
-    n->stands = has_other_servers(n) && (n->is_over || n->state.round == 0 || is_done(n));
+    n->stands = has_other_servers(n) && (n->is_over || n->gradient == SL_GRADIENT_NONE);
     if (result == 0 && serves(n))
         serve_anew(n, before);
     return result;

@@ -4,7 +4,8 @@
  *   apart_world [-v] SEED [COUNT]    at most QUICK seeds with STARLING_QUICK in the environment
  *
  * Agents are killed, asked to leave, and stopped for a while, several of one seed at once;
- * connections break. One is slow in each third seed. In each fifth all are killed, or lose their
+ * connections break. One is slow in each third seed. In each seventh seed one joins that the run did
+ * not begin with, and other processes take the ranks of killed ones. In each fifth all are killed, or lose their
  * power, and the members of the newest whole checkpoint go on from it. Held of each seed:
  *   - whoever was not struck ends well, after all its rounds, with finite numbers;
  *   - who was asked to leave has left, or has come to its end before;
@@ -41,6 +42,14 @@ static bool goes_on(void) {
     return s.seed % 5 == 2;
 }
 
+static bool may_join(void) {
+    return s.seed % 7 == 3 && !goes_on();
+}
+
+static uint32_t rank_count(void) {
+    return s.nodes + may_join();
+}
+
 static bool is_calm(void) {
     return s.seed % 10 == 2;
 }
@@ -74,20 +83,20 @@ static void draw_experiment(void) {
     const uint32_t which = world_below(ALGORITHMS);
     keeps_mean = strstr(algorithms[which], "psgd\", \"st") == NULL &&
                  (strstr(algorithms[which], "ad-psgd") || strstr(algorithms[which], "sgp"));
-    s.nodes = 2 + world_below(NODES_MAX - 1);
+    s.nodes = 2 + world_below(NODES_MAX - 1 - may_join());
     s.rounds = 10 + world_below(MOST_ROUNDS - 10);
     s.dimension = dimensions[world_below(3)];
-    s.gradient_s = 0.03 * world_uniform();
+    s.gradient_s = (may_join() ? 0.5 : 0.03) * world_uniform();
     slow = s.seed % 3 == 0 ? world_below(s.nodes) : NODES_MAX;
     snprintf(s.text, sizeof s.text,
              "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
              " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
              " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096,"
              " \"window_chunks\": %u, \"connect_timeout_s\": 5, \"round_timeout_s\": 60},"
-             " \"membership\": {\"grace_s\": %.3f, \"minority_s\": 30}, \"final_average\": %s,"
+             " \"membership\": {\"grace_s\": %.3f, \"minority_s\": 30, \"joiners\": %d}, \"final_average\": %s,"
              " \"security\": {%s}%s}",
              (unsigned long long)s.rounds, world_below(1000000), s.nodes, families[world_below(4)],
-             algorithms[which], is_calm() ? 0 : 0.05, 2 + world_below(4), 0.6 + world_uniform(),
+             algorithms[which], is_calm() ? 0 : 0.05, 2 + world_below(4), 0.6 + world_uniform(), may_join(),
              s.seed % 8 == 5 || is_calm() ? "true" : "false",
              s.seed % 22 == 17 ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"",
              goes_on() ? ", \"checkpoint\": {\"every\": 4, \"keep\": 4}" : "");
@@ -114,8 +123,17 @@ static void draw_strikes(void) {
 
 /* ---- strikes ---- */
 
+/* Another process, which joins. */
+static void come(void *of, uint64_t ignored) {
+    peer *p = of;
+    *p = (peer){.rank = p->rank, .joins = true, .trains = true, .struck = true};
+    peer_start(p, 0);
+}
+
 static void hit(void *of, uint64_t ignored) {
-    peer_strike(of);
+    const strike *k = of;
+    if (peer_strike(k) && k->kind == STRIKE_KILL && may_join())
+        world_at(world_now() + 0.01 + world_uniform(), come, &peers[k->a], 0);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
@@ -272,6 +290,7 @@ static void kill_all(void *ignored, uint64_t loses_power) {
 static void *be_agent(void *of) {
     peer *p = of;
     const sl_agent_settings settings = {.rank = p->rank,
+                                        .joins = p->joins,
                                         .checkpoints = goes_on() ? &p->checkpoints : NULL,
                                         .credentials = s.seed % 22 == 17 ? expected_key() : NULL,
                                         .observer = {.context = p,
@@ -281,7 +300,7 @@ static void *be_agent(void *of) {
                                                      .notice = on_notice,
                                                      .act = on_act,
                                                      .log = on_log}};
-    p->result = expected_run(&p->agent, settings, s.nodes, &p->error);
+    p->result = expected_run(&p->agent, settings, rank_count(), &p->error);
     peer_ends(p);
     return NULL;
 }
@@ -301,7 +320,9 @@ static void judge(const peer *p, bool verbose) {
     const bool stops = is_any(STRIKE_STOP);
     const bool is_right = p->result == 0 || (p->leaves_s > 0 && p->result == SL_ELEFT) ||
                           (p->leaves_s > 0 && p->result == SL_ESAVED) || /* with all others */
-                          (stops && strstr(p->error.text, "have gone on without") != NULL);
+                          (stops && strstr(p->error.text, "have gone on without") != NULL) ||
+                          (p->joins && strstr(p->error.text, "wants to join") != NULL) ||
+                          (p->joins && p->leaves_s > 0 && p->result == SL_ESTOPPED);
     if (!is_right)
         world_fail("agent %u ended with code %d: %s", p->rank, p->result, p->error.text);
     peer_judge_end(p, s.rounds);
@@ -309,6 +330,7 @@ static void judge(const peer *p, bool verbose) {
     if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
         world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
     seeds_count("left", p->result == SL_ELEFT);
+    seeds_count("joined", p->joins && p->result == 0);
 }
 
 /* ---- once more ---- */
@@ -332,7 +354,7 @@ static void repeat(void) {
     compared = 0;
     if (sl_sim_run(experiment, &task, &observer, &checkpoints, NULL, NULL, &error) != 0)
         world_fail("once more: %s", error.text);
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (uint32_t i = 0; i < rank_count(); i++)
         for (uint64_t round = 1; round <= s.rounds; round++)
             told += sums[i][round] != 0;
     if (compared != told)
@@ -355,14 +377,16 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     expected_take(&s, NULL, 0);
     task.gradient = gradient;
     task.initial = initial;
-    peers_open(s.nodes, be_agent);
+    peers_open(rank_count(), be_agent);
     for (uint32_t i = 0; i < s.nodes; i++)
         world_at(first_s + 0.02 * world_uniform(), peer_start, &peers[i], 0);
     if (goes_on())
         world_at(first_s + 0.1 + s.rounds * s.gradient_s * world_uniform(), kill_all, NULL,
                  world_below(2));
+    if (may_join())
+        world_at(first_s + 0.05 + 0.5 * s.gradient_s * world_uniform(), come, &peers[s.nodes], 0);
     world_run(first_s + most_s, peers_are_over);
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (uint32_t i = 0; i < rank_count(); i++)
         judge(&peers[i], verbose);
     if (!is_any(STRIKE_STOP) || s.seed % 8 != 5) /* who wakes up averages among others, or alone */
         repeat();
