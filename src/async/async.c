@@ -451,11 +451,12 @@ int sl_async_drain(sl_async *n, sl_error *error) {
 }
 
 void sl_async_give(const sl_async *n, uint32_t peer, uint64_t number, sl_act *out) {
+    const bool serves = n->at_rest.come != NULL;
     *out = (sl_act){.kind = SL_ACT_GIVES,
                     .peer = peer,
                     .number = number,
-                    .versions = n->at_rest.come,
-                    .version_count = n->rests ? (uint32_t)n->at_rest.come_count : 0};
+                    .versions = serves ? n->at_rest.come : &n->at_rest.is_over,
+                    .version_count = !n->rests ? 0 : serves ? (uint32_t)n->at_rest.come_count : 1};
 }
 
 bool sl_async_is_over(const sl_async *n) {

@@ -42,9 +42,9 @@ static int open(sl_async *n, sl_error *error) {
                : result;
 }
 
-/* All pull the first model. */
+/* All pull the first model. Who joins as a server hears who wants its model. */
 static void start(sl_async *n) {
-    if (!serves(n))
+    if (!serves(n) || n->view != NULL)
         return;
     sl_copy(&n->state, n->state.extra[SL_SERVED], n->state.x, n->settings.dimension);
     for (uint32_t i = 0; i < n->ranks; i++)

@@ -207,7 +207,8 @@ static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *
 }
 
 static int do_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
-    const uint32_t server = find_lagging(r, rank, act);
+    const uint32_t server =
+        r->pattern == SL_PATTERN_COMMITS ? find_lagging(r, rank, act) : UINT32_MAX;
     return server != UINT32_MAX ? take_part(r, rank, server, any, error)
                                 : sl_repeated_give(r, rank, act, any, error);
 }

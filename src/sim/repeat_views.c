@@ -98,7 +98,7 @@ int sl_repeated_gather(repeated *r, uint32_t rank, const sl_act *act, bool *any,
 
 int sl_repeated_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     *any = true;
-    if (r->pattern == SL_PATTERN_VERSIONS && had_gradient(r, rank)) {
+    if (r->pattern == SL_PATTERN_VERSIONS && act->version_count > 0 && act->versions[0] > 0) {
         if (r->computes[rank])
             return sl_repeated_give_gradient(r, rank, error);
         *any = sl_async_is_over(r->s->peers[rank].async); /* it has published */
