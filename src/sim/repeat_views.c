@@ -44,8 +44,10 @@ int sl_repeated_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     const sl_task *t = s->task;
     const sl_scene_view *v;
     uint32_t place = 0;
-    int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
+    int result = 0;
     *any = true;
+    if (!r->comes[rank])
+        result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
     if (result == 0)
         result = find_view(r, rank, &v, error);
     if (result != 0)
