@@ -456,7 +456,9 @@ void sl_async_give(const sl_async *n, uint32_t peer, uint64_t number, sl_act *ou
                     .peer = peer,
                     .number = number,
                     .versions = serves ? n->at_rest.come : &n->at_rest.is_over,
-                    .version_count = !n->rests ? 0 : serves ? (uint32_t)n->at_rest.come_count : 1};
+                    .version_count = !n->rests ? 0
+                                     : serves  ? (uint32_t)n->at_rest.come_count
+                                               : 1};
 }
 
 bool sl_async_is_over(const sl_async *n) {

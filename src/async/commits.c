@@ -342,8 +342,7 @@ static int serve(sl_async *n, sl_error *error) {
 }
 
 static bool has_model(const sl_async *n) {
-    return sl_owners_have_come(n) &&
-           (n->gradient == SL_GRADIENT_NONE || sl_async_may_end(n));
+    return sl_owners_have_come(n) && (n->gradient == SL_GRADIENT_NONE || sl_async_may_end(n));
 }
 
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {

@@ -85,7 +85,8 @@ static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_e
         return refuse(r, rank, act, SL_AVERAGER_BUSY, error);
     }
     *any = sl_repeated_is_next(r, act->peer, SL_ACT_ANSWER, rank, act->number) ||
-           sl_repeated_is_lost(r, act->peer) || (is_cut && act->to == 0);
+           (sl_repeated_is_lost(r, act->peer) && sl_repeated_share_view(r, act->peer, rank)) ||
+           (is_cut && act->to == 0);
     if (!*any)
         return 0;
     const int result = exchange(r, rank, act->peer, act->number, is_cut ? act->to : parts, error);

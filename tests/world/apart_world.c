@@ -4,15 +4,16 @@
  *   apart_world [-v] SEED [COUNT]    at most QUICK seeds with STARLING_QUICK in the environment
  *
  * Agents are killed, asked to leave, and stopped for a while, several of one seed at once;
- * connections break. One is slow in each third seed. In each seventh seed one joins that the run did
- * not begin with, and other processes take the ranks of killed ones. In each fifth all are killed, or lose their
- * power, and the members of the newest whole checkpoint go on from it. Held of each seed:
+ * connections break. One is slow in each third seed. In each seventh seed one joins that the run
+ * did not begin with, and other processes take the ranks of killed ones. In each fifth all are
+ * killed, or lose their power, and the members of the newest whole checkpoint go on from it. Held
+ * of each seed:
  *   - whoever was not struck ends well, after all its rounds, with finite numbers;
  *   - who was asked to leave has left, or has come to its end before;
  *   - who was stopped has ended as well, or says that the others have gone on;
  *   - nobody waits for longer than that explains, and nobody tells of a round twice;
- *   - unless somebody was stopped in a run that ends with an average: what all did, done again in the simulator in the order of their acts, has the same models, bit
- *     for bit;
+ *   - unless somebody was stopped in a run that ends with an average: what all did, done again in
+ * the simulator in the order of their acts, has the same models, bit for bit;
  *   - where nothing else happens than that all are killed, and rates are 0: averages of two, and
  *     push-sum with what is on its way, keep the mean of the first models;
  *   - the same seed is the same run.
@@ -87,17 +88,18 @@ static void draw_experiment(void) {
     s.rounds = 10 + world_below(MOST_ROUNDS - 10);
     s.dimension = dimensions[world_below(3)];
     s.gradient_s = (may_join() ? 0.5 : 0.03) * world_uniform();
-    slow = s.seed % 3 == 0 ? world_below(s.nodes) : NODES_MAX;
+    slow = s.seed % 3 == 0 && !may_join() ? world_below(s.nodes) : NODES_MAX;
     snprintf(s.text, sizeof s.text,
              "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
              " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
              " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096,"
              " \"window_chunks\": %u, \"connect_timeout_s\": 5, \"round_timeout_s\": 60},"
-             " \"membership\": {\"grace_s\": %.3f, \"minority_s\": 30, \"joiners\": %d}, \"final_average\": %s,"
+             " \"membership\": {\"grace_s\": %.3f, \"minority_s\": 30, \"joiners\": %d}, "
+             "\"final_average\": %s,"
              " \"security\": {%s}%s}",
              (unsigned long long)s.rounds, world_below(1000000), s.nodes, families[world_below(4)],
-             algorithms[which], is_calm() ? 0 : 0.05, 2 + world_below(4), 0.6 + world_uniform(), may_join(),
-             s.seed % 8 == 5 || is_calm() ? "true" : "false",
+             algorithms[which], is_calm() ? 0 : 0.05, 2 + world_below(4), 0.6 + world_uniform(),
+             may_join(), s.seed % 8 == 5 || is_calm() ? "true" : "false",
              s.seed % 22 == 17 ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"",
              goes_on() ? ", \"checkpoint\": {\"every\": 4, \"keep\": 4}" : "");
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
