@@ -248,6 +248,25 @@ static bool is_right(const sl_async *n, const sl_event *e) {
     return e->part < n->parts && sl_decoder_check(n->decoder, &message, e->part, e->payload) == 0;
 }
 
+/* Of plain models, before anything is done with the part. */
+static int check_norm(const sl_async *n, const sl_event *e, sl_error *error) {
+    const double limit = n->settings.norm_limit;
+    size_t from, count;
+    if (limit <= 0 || e->silent || n->codec == NULL || !sl_codec_borrows(n->codec))
+        return 0;
+    sl_codec_part_range(n->codec, e->part, &from, &count);
+    const sl_vec_ops *vec = n->settings.vec;
+    const float *own = n->algorithm->stages[0].vector(&n->state);
+    const double most = limit * sqrt(vec->norm2_squared(own + from, count)),
+                 norm = sqrt(vec->norm2_squared(e->payload.data, count));
+    return most <= 0 || norm <= most
+               ? 0
+               : sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
+                              "part %u of the neighbour's message has a norm of %g, over %g times "
+                              "the own part's (transport.norm_limit)",
+                              e->part, norm, limit);
+}
+
 static int receive(sl_async *n, const sl_event *e, sl_error *error) {
     if (e->token == NULL && n->pattern == &sl_async_pairs && e->step > SL_AVERAGER_BUSY)
         return sl_accounts_take(n, e, error);
@@ -256,6 +275,9 @@ static int receive(sl_async *n, const sl_event *e, sl_error *error) {
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "part %u of step %u with %zu bytes is no %s payload", e->part, e->step,
                             e->payload.bytes, n->algorithm->name);
+    const int result = check_norm(n, e, error);
+    if (result != 0)
+        return result;
     n->statistics.payload_bytes_received += e->payload.bytes;
     n->statistics.frames_received++;
     return n->pattern->received(n, slot, e, error);

@@ -341,7 +341,6 @@ static int check_asynchronous(const sl_experiment *e, sl_error *error) {
         {e->checkpoint.every > 0 && e->membership.on_loss != SL_ON_LOSS_CONTINUE,
          "checkpoint.every, where membership.on_loss is \"stop\"", "take \"continue\""},
         {e->faults.count > 0, "faults", "leave it out"},
-        {e->transport.norm_limit > 0, "transport.norm_limit", "set it to 0"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].is_set)
