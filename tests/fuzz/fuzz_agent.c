@@ -109,12 +109,13 @@ static void lend(sl_connection *c, bool altered) {
 static void deliver_reference(sl_connection *c, sl_frame frame, const void *payload, size_t bytes,
                               bool altered) {
     uint8_t text[SL_REFERENCE_BYTES];
-    const sl_reference r = {frame.part % PARTS * PER_PART * sizeof(float), bytes};
+    const sl_reference r = {frame.part % PARTS * PER_PART * sizeof(float), bytes,
+                            sl_checksum(payload, bytes)};
     memcpy(sl_arena_memory(arenas[c->peer]) + r.offset, payload, bytes);
     sl_reference_encode(&r, text);
     if (altered)
         text[next() % sizeof text] ^= next();
-    frame.type = SL_FRAME_REF;
+    frame.refers = true;
     deliver_frame(c, frame, text, sizeof text);
 }
 
@@ -314,9 +315,12 @@ static void send_asked(sl_connection *c) {
                  rest = (numbers ? r->share.number_count : r->share.count) - from,
                  count = rest < r->part_numbers ? rest : r->part_numbers,
                  bytes = link < r->place->child_count || numbers ? 8 : 4;
-    deliver_frame(
-        c, (sl_frame){.type = SL_FRAME_SUM, .exchange = r->number, .part = part, .credit = 1000},
-        zeros, count * bytes);
+    const sl_frame frame = {
+        .type = SL_FRAME_SUM, .exchange = r->number, .part = part, .credit = 1000};
+    if (shares && r->place->links[link]->link.borrows && part % 2 == 0)
+        deliver_reference(c, frame, zeros, count * bytes, part % 64 == 62);
+    else
+        deliver_frame(c, frame, zeros, count * bytes);
 }
 
 /* What an honest neighbour does: comes where the agent came, asks for all parts, sends what it was
