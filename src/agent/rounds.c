@@ -12,7 +12,7 @@
 #include "wire/checksum.h"
 
 /* Between them comes word of what came, which then need not be copied. A look costs a few calls. */
-enum { PARTS_BETWEEN_LOOKS = 4 };
+enum { PARTS_BETWEEN_LOOKS = 4, PARTS_OF_A_ROOM = 15 };
 
 /* A neighbour may give up first: what this agent knows of why they did not meet is said too. */
 static void add_refusals(sl_agent *a) {
@@ -358,7 +358,8 @@ bool sl_agent_send_parts(sl_agent *a) {
         any = sl_neighbour_flush(n) || any; /* what found no room, or did not come */
     publish_to_nobody(a);
     any = send_at_own_time(a) || any;
-    for (int parts = 0; parts < PARTS_BETWEEN_LOOKS && send_to_each(a); parts++)
+    const int most = a->outbox.room == SL_COPY_NONE ? PARTS_BETWEEN_LOOKS : PARTS_OF_A_ROOM;
+    for (int parts = 0; parts < most && send_to_each(a); parts++)
         any = true;
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         sl_neighbour_tell_counts(n); /* after data, which says it too */
