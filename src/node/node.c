@@ -60,7 +60,7 @@ static void begin_step(sl_node *n) {
             ? n->settings.norm_limit
             : 0;
     n->step.adapts = sl_outgoing_adapts(n);
-    n->state.sum = sl_rooms_find(n);
+    n->state.sum = sl_outgoing_is_plain_gossip(n) ? sl_rooms_find(n) : NULL;
     n->step.awaits_gradient = !n->settings.vec->on_host && !sl_node_is_final(n, step->published);
     sl_incoming_begin(n);
     if (!n->step.adapts && !n->step.awaits_gradient)

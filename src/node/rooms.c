@@ -6,7 +6,7 @@
  * is lost, or says late what it has read, none may be: then the sum goes over the model, as without
  * rooms, and the driver copies what it sends.
  */
-#include "node/outgoing.h"
+#include "node/state.h"
 
 #include <string.h>
 
@@ -44,8 +44,7 @@ uint32_t sl_rooms_home(const sl_node *n) {
 }
 
 float *sl_rooms_find(const sl_node *n) {
-    if (n->rooms.free == 0 || n->state.alone || !sl_outgoing_is_plain_gossip(n) ||
-        !moves(n->step.what.stage))
+    if (n->rooms.free == 0 || n->state.alone || !moves(n->step.what.stage))
         return NULL;
     const uint32_t home = sl_rooms_home(n);
     for (uint32_t i = 1; i < SL_NODE_ROOMS; i++) {

@@ -138,7 +138,7 @@ int sl_node_turn(sl_node *n, const sl_node_view *view, sl_error *error);
 /* What the algorithm keeps beside model and momentum becomes what it begins a run with. */
 void sl_node_begin_anew(sl_node *n);
 
-/* Where the step's sum goes, if not over the model; else NULL. */
+/* Where the sum of a step of plain gossip goes, if not over the model; else NULL. */
 float *sl_rooms_find(const sl_node *n);
 /* In which room the model is. */
 uint32_t sl_rooms_home(const sl_node *n);

@@ -130,6 +130,7 @@ def test_the_page_says_what_a_user_asks(scene):
         "step in use         0.015 (derived)",
         "spectral gap 0.1953: averaging brings differences down to 1/1000 in 32 rounds",
         "one agent           50.4 MB",
+        "in memory           all edges between agents of one host",
         "the others go on without it",
         "--resolved",
     ):

@@ -344,6 +344,16 @@ static void print_day(int64_t seconds, char out[16]) {
     strftime(out, 16, "%Y-%m-%d", gmtime_r(&time, &utc));
 }
 
+/* Whose payloads no socket carries. */
+static void say_memory(page *p, const sl_experiment *e) {
+    const bool on_device = sl_device_describe(e->device, &(sl_device_info){0});
+    page_say(p, "in memory", "%s",
+             e->transport.memory == SL_MEMORY_OFF ? "no edge (transport.memory)"
+             : on_device
+                 ? "no edge: vectors are on a device"
+                 : "all edges between agents of one host and user, as all of `starling run` are");
+}
+
 /* Whose certificates are taken, and until when. */
 static void say_authority(page *p, const sl_security_config *c) {
     sl_authority_ends ends;
@@ -387,6 +397,7 @@ void page_say_connections(page *p, const sl_experiment *e) {
     if (sl_security_is_unsaid(c))
         page_say(p, "starling run", "makes a key of its own: TLS 1.3; %s",
                  seals[c->seal == SL_SEAL_AUTO ? SL_SEAL_HANDSHAKE_ONLY : c->seal]);
+    say_memory(p, e);
     if (!e->transport.checksums)
         page_say(p, "checksums",
                  "off: if a link alters data in the clear, only the link can notice");
