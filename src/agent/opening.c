@@ -176,6 +176,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     result = sl_machine_open(&a->node, &settings, error);
     a->side.now.varies = result == 0 && sl_machine_varies(&a->node);
     a->side.has_rooms = a->node.rounds != NULL && sl_node_moves(&settings);
+    a->calls.lasts = a->settings.meets || e->final_average || a->node.own != NULL;
     if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_machine_model(&a->node));
     else if (result == 0 && a->node.own != NULL)
@@ -345,12 +346,11 @@ static size_t room_bytes(const sl_agent *a) {
 /* What neighbours of this host read where it is: copies of parts, rooms of the model, parts of sums
  * (reduce.h), and the model that is given to one that joins. Pages are taken when they are used. */
 static void open_arena(sl_agent *a, size_t copies_bytes) {
-    const size_t vectors = SL_NODE_ROOMS * a->side.has_rooms + a->side.goes_on;
+    const bool adds = a->calls.lasts || a->settings.checkpoints != NULL;
+    const size_t vectors = SL_NODE_ROOMS * a->side.has_rooms + a->side.goes_on,
+                 bytes = copies_bytes + vectors * room_bytes(a) + adds * sl_reduce_bytes(&a->side);
     sl_error why;
-    if (a->side.reads &&
-        sl_arena_open(&a->side.arena,
-                      copies_bytes + vectors * room_bytes(a) + sl_reduce_bytes(&a->side),
-                      &why) != 0)
+    if (a->side.reads && sl_arena_open(&a->side.arena, bytes, &why) != 0)
         sl_agent_notice(a, "transport.memory: %s; what this agent sends goes through connections",
                         why.text);
     a->side.has_rooms = a->side.has_rooms && a->side.arena != NULL;
@@ -411,7 +411,6 @@ static int open_pools(sl_agent *a, sl_error *error) {
  * the end. */
 static int open_calls(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
-    a->calls.lasts = a->settings.meets || e->final_average || a->node.own != NULL;
     if (!a->calls.lasts && a->saving.agreement == SL_AGREED)
         return 0;
     const sl_algorithm *algorithm = sl_algorithm_of(&a->plan.config, error);

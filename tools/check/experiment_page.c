@@ -181,7 +181,10 @@ static void say_message(page *p, const trial *t) {
         page_say_budget(p, t);
         return;
     }
-    page_say(p, "message", "%.0f bytes, %.3g of the vector's", bytes, share);
+    const bool stays = t->experiment->transport.memory == SL_MEMORY_AUTO &&
+                       !sl_device_describe(t->experiment->device, &(sl_device_info){0});
+    page_say(p, "message", "%.0f bytes, %.3g of the vector's%s", bytes, share,
+             stays ? "; edges of one host and user: in memory" : "");
     say_phases(p, plan, t->task.dimension);
     if (plan->config.compressor.kind != SL_COMPRESSOR_IDENTITY && plan->quality.unbiased)
         page_say(p, "compressor", "%s, unbiased, omega %.4g%s",
@@ -344,16 +347,6 @@ static void print_day(int64_t seconds, char out[16]) {
     strftime(out, 16, "%Y-%m-%d", gmtime_r(&time, &utc));
 }
 
-/* Whose payloads no socket carries. */
-static void say_memory(page *p, const sl_experiment *e) {
-    const bool on_device = sl_device_describe(e->device, &(sl_device_info){0});
-    page_say(p, "in memory", "%s",
-             e->transport.memory == SL_MEMORY_OFF ? "no edge (transport.memory)"
-             : on_device
-                 ? "no edge: vectors are on a device"
-                 : "all edges between agents of one host and user, as all of `starling run` are");
-}
-
 /* Whose certificates are taken, and until when. */
 static void say_authority(page *p, const sl_security_config *c) {
     sl_authority_ends ends;
@@ -397,7 +390,6 @@ void page_say_connections(page *p, const sl_experiment *e) {
     if (sl_security_is_unsaid(c))
         page_say(p, "starling run", "makes a key of its own: TLS 1.3; %s",
                  seals[c->seal == SL_SEAL_AUTO ? SL_SEAL_HANDSHAKE_ONLY : c->seal]);
-    say_memory(p, e);
     if (!e->transport.checksums)
         page_say(p, "checksums",
                  "off: if a link alters data in the clear, only the link can notice");
