@@ -216,7 +216,7 @@ typedef struct sl_state {
     uint64_t seed;
     double loss;       /* this round's, once its gradient is there */
     double samples;    /* training samples of this node, or 1 */
-    float *x;          /* model */
+    float *x, *sum;    /* model; where the step makes the next one, NULL: over x */
     const float *lent; /* of the driver, published and mixed in place of x in this round; NULL: x */
     bool lends;        /* rounds may have such a vector, which is known after the gradient */
     float *g;          /* gradient of this round */
