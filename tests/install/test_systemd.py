@@ -83,7 +83,8 @@ def lay_out(scene, files):
 
 class Systemd:
     def __init__(self, scene):
-        self.boot = subprocess.Popen(["unshare", "-m", "sh", "-c", BOOT, "sh", scene.folder], stderr=subprocess.DEVNULL)
+        command = ["unshare", "-m", "sh", "-c", BOOT, "sh", scene.folder]
+        self.boot = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         wait_until(lambda: self.find() or self.boot.poll() is not None, "systemd")
         check(self.boot.poll() is None, "it does not boot here")
         self.pid = self.find()
