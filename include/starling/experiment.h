@@ -276,6 +276,7 @@ SL_API int sl_experiment_plan(sl_plan *out, const sl_experiment *experiment, con
 /* In which order the experiment's nodes send, and exchange, the ranges of their vector. */
 typedef struct sl_sending {
     sl_ranges leaves, buckets; /* no ranges: sl_node_settings has NULL */
+    double *fractions;         /* (tensors) of the entries that are sent; NULL: all the same */
     sl_sending_costs costs;    /* that they follow from; zeros: from none */
 } sl_sending;
 /* Of the plan's algorithm on the topology that begins the run. SL_EINVAL, SL_ENOMEM. */

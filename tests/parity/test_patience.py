@@ -1,16 +1,11 @@
 #!/usr/bin/env python3
 """What takes longer than a second has a bar on a terminal, with the time that is left; it goes when
 the work is done, and in a file there is nothing of it."""
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
-import subprocess
-import termios
 
 from _here import check, run_tests
+from _terminal import Terminal
 
 COLUMNS = 60
 BAR = re.compile(r"\[(#*)(-*)\] left \d+:\d\d(:\d\d)?  (.*)\x1b\[K")
@@ -19,28 +14,13 @@ SPENT = re.compile(r"\d+:\d\d  (.*)\x1b\[K")
 AVERAGING = {"nodes": 300, "family": "erdos-renyi", "probability": 0.025, "weights": "fmmc"}
 
 
-def read_all(fd):
-    said = b""
-    while True:
-        try:
-            more = os.read(fd, 4096)
-        except OSError:  # the other end of a terminal is closed
-            return said.decode()
-        said += more
-
-
-def call(scene, *words, **environment):
+def call(scene, *words, **variables):
     """What it prints, and what its terminal sees of standard error."""
-    mine, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
-    words, environment = [scene.starling, *words], {**os.environ, "TERM": "xterm", **environment}
     with open(scene.path("out"), "w+", encoding="utf-8") as out:
-        process = subprocess.Popen(words, stdout=out, stderr=its, env=environment)
-        os.close(its)
-        said = read_all(mine)
-        os.close(mine)
+        words = [scene.starling, *words]
+        code, said = Terminal(words, 24, COLUMNS, variables, stdout=out).read_all()
         out.seek(0)
-        return process.wait(), out.read(), said
+        return code, out.read(), said
 
 
 def check_bar(scene, what, *words):
