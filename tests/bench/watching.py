@@ -134,8 +134,10 @@ def family_seconds(pid):
     """Of a core, by a process and all that it has begun."""
     with open(f"/proc/{pid}/stat") as file:
         used = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
-    with open(f"/proc/{pid}/task/{pid}/children") as file:
-        children = file.read().split()
+    children = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children") as file:
+            children += file.read().split()
     return used / os.sysconf("SC_CLK_TCK") + sum(map(family_seconds, children))
 
 
