@@ -2,8 +2,8 @@
 """What it costs an agent to be looked at: by nobody, by three viewers of its page, by 1,000 clients
 that send a byte a second and take no answer. They take turns. Of each, medians: rounds a second,
 what a round takes of the agent's processor (all threads but HTTP's), the HTTP thread's share of a
-core, open descriptors, and how long /metrics takes. Then the page's bytes, and with --browser what it
-takes of a core to show 64 nodes that change twice a second.
+core, open descriptors, and how long /metrics takes. Then the page's bytes, and with --browser what
+it takes of a core to show 64 nodes that change twice a second.
 
 usage: watching.py [--build BUILD] [--seconds N] [--turns N] [--browser]
 """
