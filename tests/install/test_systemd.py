@@ -97,14 +97,14 @@ class Systemd:
     def find(self):
         """The youngest child's child, once it is that."""
         todo = [self.boot.pid]
-        for pid in todo:
-            try:
+        try:
+            for pid in todo:
                 with open(f"/proc/{pid}/task/{pid}/children") as file:
                     todo += map(int, file.read().split())
-            except OSError:
-                return None
-        with open(f"/proc/{todo[-1]}/comm") as file:
-            return todo[-1] if file.read() == "systemd\n" else None
+            with open(f"/proc/{todo[-1]}/comm") as file:
+                return todo[-1] if file.read() == "systemd\n" else None
+        except OSError:  # one has ended
+            return None
 
     def call(self, *words):
         inside = ["nsenter", "-t", str(self.pid), "-m", "-p", "-n", "-i"]
