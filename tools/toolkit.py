@@ -81,8 +81,11 @@ def make():
             unpack(path, TAKEN[name], TOOLKIT)
     with open(os.path.join(TOOLKIT, "bin", "nvcc.profile"), "w") as file:
         file.write(PROFILE)
+    nvcc = os.path.join(TOOLKIT, "bin", "nvcc")
+    probe = os.path.join(os.path.dirname(FOLDER), "gpu", "nvcc.py")
+    call(sys.executable, probe, "probe", nvcc, failure=Unavailable)  # with this system's gcc
     with open(NATIVE_FILE, "w") as file:
-        file.write(f"[binaries]\nnvcc = '{TOOLKIT}/bin/nvcc'\n")
+        file.write(f"[binaries]\nnvcc = '{nvcc}'\n")
 
 
 def main():
