@@ -4,9 +4,9 @@ calls it.
 
 usage: older_glibc.py FOLDER     prints the oldest glibc with which everything in FOLDER runs
 
-Some of Debian 12's libraries ask for version 2.36 only because its arc4random is there. That need
-is made a weak one, which the loader forgives; libarc4random.so of the pack has the functions, and
-is to be preloaded.
+Some of Debian 12's libraries ask for version 2.36 only because its arc4random is there. They are
+made to ask for the oldest version; libarc4random.so of the pack has the functions, and is to be
+preloaded.
 """
 
 import os
@@ -17,7 +17,7 @@ import sys
 
 OLDEST = (2, 35)
 OURS = {"arc4random", "arc4random_buf"}  # tests/bench/arc4random.c
-NEEDS, WEAK = 0x6FFFFFFE, 2  # SHT_GNU_verneed, VER_FLG_WEAK
+NEEDS, FIRST = 0x6FFFFFFE, b"GLIBC_2.2.5"  # SHT_GNU_verneed; what every library asks for
 NEEDED = re.compile(r"\*UND\*.*\(GLIBC_(\d+)\.(\d+)[.\d]*\)\s+(\w+)$", re.M)
 
 
@@ -39,24 +39,31 @@ def sections_of(elf):
         yield struct.unpack_from("<I16xQQI", elf, at + 4)
 
 
-def forgive(path, version):
-    """Makes the need of it a weak one."""
-    with open(path, "rb") as file:
-        elf = bytearray(file.read())
+def versions_of(elf):
+    """(version, the place where its hash and name are) of all that are needed."""
     sections = list(sections_of(elf))
     for kind, at, _, link in sections:
         while kind == NEEDS:
             _, count, _, entry, following = struct.unpack_from("<HHIII", elf, at)
             entry += at
             for _ in range(count):
-                _, flags, _, name, after = struct.unpack_from("<IHHII", elf, entry)
+                name, after = struct.unpack_from("<8xII", elf, entry)
                 start = sections[link][1] + name
-                if elf[start : elf.index(0, start)] == version:
-                    struct.pack_into("<H", elf, entry + 4, flags | WEAK)
+                yield bytes(elf[start : elf.index(0, start)]), entry
                 entry += after
             if following == 0:
                 break
             at += following
+
+
+def ask_for_first(path, version):
+    """In place of this version."""
+    with open(path, "rb") as file:
+        elf = bytearray(file.read())
+    places = dict(versions_of(elf))
+    mine, first = places[version], places[FIRST]
+    elf[mine : mine + 4] = elf[first : first + 4]
+    elf[mine + 8 : mine + 12] = elf[first + 8 : first + 12]
     with open(path, "wb") as file:
         file.write(elf)
 
@@ -67,7 +74,7 @@ def main():
         for path in (os.path.join(folder, name) for name in names):
             for version, needed in needed_names(path).items():
                 if needed <= OURS:
-                    forgive(path, b"GLIBC_%d.%d" % version)
+                    ask_for_first(path, b"GLIBC_%d.%d" % version)
                 else:
                     oldest = max(oldest, version)
     print(f"{oldest[0]}.{oldest[1]}")

@@ -18,9 +18,9 @@ passed, and the run says that it is unsteady. More than UNSTEADY of them are no 
 as they went first.
 
 The group cuda needs an nvcc that works, which tools/setup does not install, but no GPU, and is
-skipped without. The group cuda12 fetches its own, Debian 13's (tools/toolkit.py), and is skipped
-where the archive has none. The group debian13 needs root and Debian's archive, makes a Debian 13 of its own in
-build-releases/ (tools/releases.py), and is skipped without.
+skipped without. The group cuda12 fetches Debian 13's nvcc (tools/toolkit.py), and is skipped where
+the archive has none. The group debian13 needs root and Debian's archive, makes a Debian 13 of its
+own in build-releases/ (tools/releases.py), and is skipped without.
 """
 
 import argparse
