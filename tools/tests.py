@@ -530,12 +530,8 @@ def other_release(release):
 
 
 def cuda12():
-    """What an older nvcc makes of cuda.cu, and the pack of it. Counts are of the source alone."""
-
-    def tests():
-        jobs = tests_of(CUDA12, ("cuda",), "cuda12 ")
-        return [job for job in jobs if "counters" not in job.label]
-
+    """What an older nvcc makes of cuda.cu, and the pack of it."""
+    tests = lambda: tests_of(CUDA12, ("cuda",), "cuda12 ")
     options = ["-Dwerror=true", "-Dcuda=enabled", "--native-file", toolkit.NATIVE_FILE]
     made = lambda: build(CUDA12, options, tests, targets=["cuda_tests"])
     return made_first("toolkit of CUDA 12.4", toolkit, [], made)
