@@ -158,8 +158,7 @@ static cudaError_t take(void **out, size_t bytes, bool of_host) {
                  .of_host = of_host,
                  .device = fake_mine.device};
     if (of_host)
-        b->at = aligned_alloc(1 << ALIGNED_LOG2,
-                              ((bytes >> ALIGNED_LOG2) + 1) << ALIGNED_LOG2);
+        b->at = aligned_alloc(1 << ALIGNED_LOG2, ((bytes >> ALIGNED_LOG2) + 1) << ALIGNED_LOG2);
     pthread_mutex_lock(&mutex);
     const bool placed = of_host ? b->at != NULL : place_in_arena(b);
     if (placed && tsearch(b, &blocks, by_place) == NULL)

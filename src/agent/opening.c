@@ -133,6 +133,13 @@ static int give_place(sl_agent *a, sl_node_settings *settings, sl_error *error) 
     return result;
 }
 
+static void *publish(void *agent, size_t bytes) {
+    sl_agent *a = agent;
+    return a->side.published != NULL
+               ? sl_side_publish(&a->side, a->neighbours, a->neighbour_count, bytes)
+               : NULL;
+}
+
 static int open_node(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_task *task = &a->settings.task;
@@ -167,6 +174,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.receive_rows = true; /* a neighbour's pool */
     settings.notify_fd = a->notify_fd;
     settings.direct = a->side.direct;
+    settings.way_out = (sl_way_out){publish, a};
     settings.lends = task->lend != NULL;
     settings.turns = a->side.goes_on;
     settings.tensor_ends = task->tensor_ends;
@@ -344,6 +352,27 @@ static bool comes_plain(const sl_agent *a) {
            a->settings.experiment->transport.norm_limit == 0;
 }
 
+/* Messages of plain vectors, whose receivers have nothing to check on the host, leave from the
+ * device's memory where neighbours of this host can read it. */
+static void open_published(sl_agent *a) {
+    void *bases[REGIONS_MAX];
+    size_t bytes[REGIONS_MAX], most = 0;
+    char why[SL_ARENA_WHY_MAX];
+    const size_t count = sl_machine_regions(&a->node, bases, bytes, REGIONS_MAX);
+    if (!a->side.reads || a->side.vec->share == NULL || a->node.rounds == NULL || !comes_plain(a))
+        return;
+    for (size_t i = 0; i < count; i++)
+        most = bytes[i] > most ? bytes[i] : most;
+    a->side.device = a->side.vec->share;
+    a->side.published_bytes = 2 * sl_round_up(most, SL_VEC_ALIGNMENT);
+    if (most > 0 &&
+        !sl_arena_open_on(&a->side.published, a->side.device, a->side.published_bytes, why))
+        sl_agent_notice(a,
+                        "transport.memory: neighbours on this host do not read this GPU's memory: "
+                        "%s; what this agent sends goes through the host's",
+                        why);
+}
+
 /* Parts that neighbours may not have; where they can, they read them there. With GPU-direct, parts
  * are not copied: links between GPUs answer soon. */
 static int open_copies(sl_agent *a, sl_error *error) {
@@ -379,7 +408,11 @@ static int open_pools(sl_agent *a, sl_error *error) {
         result = sl_neighbour_open(n, error);
     if (result == 0)
         result = open_envelopes(a, error);
-    return result != 0 ? result : open_copies(a, error);
+    if (result == 0)
+        result = open_copies(a, error);
+    if (result == 0)
+        open_published(a);
+    return result;
 }
 
 /* Not at all, unless settings.meets, or agents agree on a checkpoint, or average their models at
@@ -538,6 +571,7 @@ void sl_agent_close(sl_agent **agent) {
     sl_saving_close(a);
     sl_copies_close(&a->side.copies);
     sl_arena_close(&a->side.arena);
+    sl_arena_close(&a->side.published);
     sl_calls_close(&a->calls);
     sl_averaging_close(a);
     if (a->side.payload_memory != NULL)

@@ -80,7 +80,7 @@ static sl_mailbox *mailboxes[NODES + 1]; /* for the agent's */
 static void open_memory(void) {
     sl_error error;
     for (uint32_t rank = 0; shares && rank <= NODES; rank++) {
-        mailboxes[rank] = sl_mailbox_open();
+        mailboxes[rank] = sl_mailbox_open(NULL);
         assert(mailboxes[rank] != NULL &&
                sl_arena_open(&arenas[rank], PARTS * PER_PART * sizeof(float), &error) == 0);
     }

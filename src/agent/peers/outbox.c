@@ -62,14 +62,17 @@ void sl_outbox_sum(sl_outbox *box, uint32_t part) {
     box->encode_seconds += sl_clock_seconds() - before_s;
 }
 
-uint32_t sl_outbox_copy(sl_outbox *box, sl_copies *copies, uint32_t part) {
+uint32_t sl_outbox_copy(sl_outbox *box, sl_copies *copies, uint32_t part, bool stays) {
     const uint32_t before = box->copies[part];
     const sl_frame frame = sl_outbox_frame(box, part);
     if (before != SL_COPY_NONE && sl_copies_is(copies, before, &frame))
         return before;
     const double before_s = sl_clock_seconds();
     const uint32_t copy = sl_copies_add(copies, &frame, box->payloads[part].data, false);
-    sl_copies_make(copies, copy);
+    if (stays)
+        sl_copies_keep(copies, copy);
+    else
+        sl_copies_make(copies, copy);
     box->encode_seconds += sl_clock_seconds() - before_s;
     return box->copies[part] = copy;
 }

@@ -36,8 +36,9 @@ void sl_outbox_begin(sl_outbox *box, const sl_outbound *message, uint32_t view);
 int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error);
 /* Takes the checksum of an encoded part, where there are such. */
 void sl_outbox_sum(sl_outbox *box, uint32_t part);
-/* A copy of an encoded part, for one more user: the one that others use already, if they do. */
-uint32_t sl_outbox_copy(sl_outbox *box, sl_copies *copies, uint32_t part);
+/* A copy of an encoded part, for one more user: the one that others use already, if they do.
+ * stays: it is where neighbours read it already. */
+uint32_t sl_outbox_copy(sl_outbox *box, sl_copies *copies, uint32_t part, bool stays);
 /* May an encoded part be sent now? 0, or the lender's error. Its checksum was taken before, or it
  * was copied: what changes after this is refused by its receiver, or of no effect. */
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error);

@@ -60,7 +60,11 @@ static bool hand_over_next(sl_neighbour *n, const sl_sent_frame *next, bool *len
     uint8_t reference[SL_REFERENCE_BYTES];
     sl_frame frame = next->frame;
     const void *payload = sl_stream_payload(&n->stream, next);
-    *lends = n->link.lends && next->copy != SL_COPY_NONE;
+    *lends = next->copy != SL_COPY_NONE && sl_neighbour_reads(n, payload);
+    if (!*lends && sl_arena_holds(n->side->published, payload)) {
+        sl_copies_fetch(&n->side->copies, next->copy, n->side->vec);
+        payload = sl_stream_payload(&n->stream, next);
+    }
     if (*lends) {
         sl_neighbour_refer(n, &frame, payload, reference);
         payload = reference;
@@ -147,8 +151,11 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
     const int encoded = sl_outbox_encode(outbox, part, error);
     if (encoded <= 0)
         return encoded;
-    const uint32_t copy = n->link.lends && outbox->payloads[part].bytes > 0
-                              ? sl_outbox_copy(outbox, &n->side->copies, part)
+    const sl_payload *payload = &outbox->payloads[part];
+    const bool stays = sl_arena_holds(n->side->published, payload->data),
+               copies = n->link.lends && n->link.lent == n->side->arena;
+    const uint32_t copy = payload->bytes > 0 && (stays || copies)
+                              ? sl_outbox_copy(outbox, &n->side->copies, part, stays)
                               : SL_COPY_NONE;
     if (copy == SL_COPY_NONE)
         sl_outbox_sum(outbox, part);
@@ -210,7 +217,7 @@ void sl_neighbour_say_hello(sl_neighbour *n) {
     if (n->link.connection == NULL || !n->link.connected || !sl_channel_is_ready(n->link.channel))
         return;
     if (side->reads && n->link.mailbox == NULL)
-        n->link.mailbox = sl_mailbox_open();
+        n->link.mailbox = sl_mailbox_open(side->device);
     const sl_standing standing = {.incarnation = side->incarnation,
                                   .knows = n->process.incarnation,
                                   .trains = side->now.trains,
