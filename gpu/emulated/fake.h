@@ -126,6 +126,7 @@ bool fake_is_locked(const void *memory, size_t bytes);
 /* A task that may access the devices' memory begins, or has ended. */
 void fake_unlock_memory(void);
 void fake_lock_memory(void);
+void fake_set_memory(void *memory, int value, size_t bytes); /* of a device */
 
 /* Waits for all streams. */
 void fake_await_all(void);

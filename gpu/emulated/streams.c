@@ -302,7 +302,7 @@ typedef struct setting {
 
 static void do_set(void *setting_) {
     const setting *m = setting_;
-    memset(m->memory, m->value, m->bytes);
+    fake_set_memory(m->memory, m->value, m->bytes);
 }
 
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t s) {

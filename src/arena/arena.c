@@ -128,6 +128,10 @@ bool sl_arena_holds(const sl_arena *a, const void *memory) {
     return a != NULL && (uintptr_t)memory - (uintptr_t)a->base < a->bytes;
 }
 
+size_t sl_arena_bytes(const sl_arena *a) {
+    return a->bytes;
+}
+
 /* ---- mailboxes ---- */
 
 /* In the abstract namespace, which belongs to a network namespace: it has no file. */

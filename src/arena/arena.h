@@ -42,6 +42,7 @@ void sl_arena_close(sl_arena **arena);
 uint8_t *sl_arena_memory(const sl_arena *arena); /* (bytes) SL_VEC_ALIGNMENT */
 /* Is that inside? Not if arena is NULL. */
 bool sl_arena_holds(const sl_arena *arena, const void *memory);
+size_t sl_arena_bytes(const sl_arena *arena);
 /* Puts it into the mailbox of that name; *out: what its owner is to be told. Does not wait. false,
  * and why: it is not reached from here. */
 bool sl_arena_post(const sl_arena *arena, const sl_mailbox_name *name, sl_memory_offer *out,
