@@ -55,6 +55,13 @@ void device_clear(void *memory, size_t bytes);
 void device_copy_in(void *to, const void *host, size_t bytes);
 /* `host` is page-locked. It must not change before a copy out or device_fence returns. */
 void device_copy_in_later(void *to, const void *host, size_t bytes);
+/* Memory that other processes of this host map, by the descriptor; *descriptor is the caller's to
+ * close. NULL: text says why. Closing waits for the calling thread's operations. */
+typedef struct device_share device_share;
+device_share *device_share_open(size_t bytes, int *descriptor, char text[DEVICE_TEXT_MAX]);
+device_share *device_share_map(int descriptor, size_t bytes, char text[DEVICE_TEXT_MAX]);
+void *device_share_memory(const device_share *share);
+void device_share_close(device_share *share);
 /* On the device; the two do not overlap. */
 void device_copy(void *to, const void *from, size_t bytes);
 /* Synchronous. */

@@ -116,6 +116,11 @@ void fake_add(fake_thing what, int more);
 /* Memory: opened once, with the first device. */
 void fake_open_memory(void);
 size_t fake_memory_bytes(void);
+/* Addresses of the devices', for driver.c; NULL: there are no more. What a file holds is mapped
+ * there; file -1: nothing is any more. */
+void *fake_reserve(size_t bytes);
+void fake_give_back_addresses(void *at);
+bool fake_map(void *at, size_t bytes, int file);
 void fake_expect_on_device(const void *memory, size_t bytes, const char *function);
 bool fake_is_locked(const void *memory, size_t bytes);
 /* A task that may access the devices' memory begins, or has ended. */

@@ -247,3 +247,40 @@ cudaError_t cudaMemGetInfo(size_t *left, size_t *total) {
     pthread_mutex_unlock(&mutex);
     return fake_keep(fake_stays());
 }
+
+/* ---- addresses without memory ---- */
+
+void *fake_reserve(size_t bytes) {
+    block *b = bytes <= arena_bytes ? calloc(1, sizeof *b) : NULL;
+    if (b == NULL)
+        return NULL;
+    *b = (block){.bytes = bytes, .order = ALIGNED_LOG2, .device = fake_mine.device};
+    pthread_mutex_lock(&mutex);
+    const bool placed = place_in_arena(b);
+    if (placed && tsearch(b, &blocks, by_place) == NULL)
+        fake_stop("cuMemAddressReserve", "the host is out of memory");
+    pthread_mutex_unlock(&mutex);
+    void *at = placed ? b->at : NULL;
+    if (!placed)
+        free(b);
+    return at;
+}
+
+void fake_give_back_addresses(void *at) {
+    pthread_mutex_lock(&mutex);
+    block *b = find(at, 1);
+    if (b == NULL || b->at != at)
+        fake_stop("cuMemAddressFree", "%p was not reserved, or is free", at);
+    forget(b);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* As accessible as the rest at the time. */
+bool fake_map(void *at, size_t bytes, int file) {
+    const int kind = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    pthread_mutex_lock(&mutex);
+    const int access = guarded && under_way == 0 ? PROT_NONE : PROT_READ | PROT_WRITE;
+    const bool mapped = mmap(at, bytes, access, kind | MAP_FIXED, file, 0) == at;
+    pthread_mutex_unlock(&mutex);
+    return mapped;
+}

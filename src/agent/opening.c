@@ -351,9 +351,8 @@ static int open_copies(sl_agent *a, sl_error *error) {
     const size_t part_bytes = a->side.limits.part_bytes_max;
     uint8_t *memory = NULL;
     sl_error why;
-    a->side.reads = copies > 0 && a->side.vec->on_host &&
-                    a->settings.experiment->transport.memory == SL_MEMORY_AUTO;
-    a->side.reads_in_place = comes_plain(a);
+    a->side.reads = copies > 0 && a->settings.experiment->transport.memory == SL_MEMORY_AUTO;
+    a->side.reads_in_place = a->side.vec->on_host && comes_plain(a);
     if (a->side.reads &&
         sl_arena_open(&a->side.arena, sl_copies_bytes(copies, part_bytes), &why) == 0)
         memory = sl_arena_memory(a->side.arena);
