@@ -13,9 +13,7 @@
 enum { DRIVER_VERSION = 12000 }; /* the oldest that the plug-in runs with knows all */
 
 #define DECLARE(name, parameters) driver_result(*name) parameters;
-static struct {
-    SL_DRIVER_CALLS(DECLARE)
-} driver;
+static struct { SL_DRIVER_CALLS(DECLARE) } driver;
 
 struct device_share {
     driver_address at;
@@ -25,8 +23,8 @@ struct device_share {
 static bool find_call(const char *name, void **out) {
     enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
 #if CUDART_VERSION >= 12050
-    const cudaError_t result = cudaGetDriverEntryPointByVersion(name, out, DRIVER_VERSION,
-                                                                cudaEnableDefault, &found);
+    const cudaError_t result =
+        cudaGetDriverEntryPointByVersion(name, out, DRIVER_VERSION, cudaEnableDefault, &found);
 #else
     const cudaError_t result = cudaGetDriverEntryPoint(name, out, cudaEnableDefault, &found);
 #endif

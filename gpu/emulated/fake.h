@@ -78,8 +78,8 @@ int fake_count(fake_thing what);
 enum { FAKE_DEVICES_MAX = 8 };
 
 typedef struct fake_thread {
-    int device;                      /* -1: none was chosen */
-    unsigned long operations;        /* that it has given */
+    int device;               /* -1: none was chosen */
+    unsigned long operations; /* that it has given */
     bool in_callback;
     cudaStream_t to_wait_for;        /* of a copy of memory that is not page-locked; NULL: none */
     cudaEvent_t to_wait_with;        /* the event that was recorded behind it */

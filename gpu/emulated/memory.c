@@ -73,7 +73,8 @@ void fake_set_memory(void *memory, int value, size_t bytes) {
     enum { PAGE = 4096, PAGES = 256 };
     char *at = memory, *end = at + bytes;
     if (guarded && value == 0 && bytes >= PAGES * PAGE) {
-        char *first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE, *last = end - (uintptr_t)end % PAGE;
+        char *first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE,
+             *last = end - (uintptr_t)end % PAGE;
         memset(at, 0, (size_t)(first - at));
         at = madvise(first, (size_t)(last - first), MADV_DONTNEED) == 0 ? last : first;
     }
@@ -170,8 +171,7 @@ static cudaError_t take(void **out, size_t bytes, bool of_host) {
                  .of_host = of_host,
                  .device = fake_mine.device};
     if (of_host)
-        b->at = aligned_alloc(1 << ALIGNED_LOG2,
-                              ((bytes >> ALIGNED_LOG2) + 1) << ALIGNED_LOG2);
+        b->at = aligned_alloc(1 << ALIGNED_LOG2, ((bytes >> ALIGNED_LOG2) + 1) << ALIGNED_LOG2);
     pthread_mutex_lock(&mutex);
     const bool placed = of_host ? b->at != NULL : place_in_arena(b);
     if (placed && tsearch(b, &blocks, by_place) == NULL)
