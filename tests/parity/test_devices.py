@@ -7,7 +7,7 @@ The quadratic's gradient is computed on the host whatever the device, and copied
 user's own task is. A network's is the device's.
 
 The device is the emulated one, whose memory cannot be touched but through its operations
-(gpu/emulated.c); where payloads leave from and come to it
+(gpu/emulated/); where payloads leave from and come to it
 (transport.gpu_direct), that is the host's memory to the network. The kernels are the GPU's.
 
 With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real one
