@@ -25,7 +25,6 @@ typedef struct manner {
     uint32_t sender_off;
     uint64_t run_off, incarnation_off;
     bool as_another; /* proves to be another rank than he greeted as */
-    bool of_old;     /* begins a handshake of TLS 1.2 */
 } manner;
 
 static const manner manners[] = {
@@ -34,7 +33,6 @@ static const manner manners[] = {
     {"ABORT before the proof", .type = SL_FRAME_ABORT},
     {"BYE before the proof", .type = SL_FRAME_BYE},
     {"garbage for a handshake", .type = SL_FRAME_HANDSHAKE},
-    {"a handshake of TLS 1.2", .type = SL_FRAME_HANDSHAKE, .of_old = true},
     {"a greeting of another run", .run_off = 1, .type = SL_FRAME_TYPE_END},
     {"another rank's proof", .proves = true, .as_another = true, .type = SL_FRAME_HELLO},
     {"other hashes", .proves = true, .type = SL_FRAME_HELLO},
@@ -95,20 +93,6 @@ static void on_down(void *context, void *owner, bool established, const char *re
     ((stranger *)context)->down = true;
 }
 
-/* What a client says first that knows no TLS after 1.2; its bytes. */
-static uint32_t begin_as_of_old(uint8_t out[SL_FRAME_TEXT_MAX]) {
-    SSL_CTX *tls = SSL_CTX_new(TLS_client_method());
-    SSL_CTX_set_max_proto_version(tls, TLS1_2_VERSION);
-    SSL *ssl = SSL_new(tls);
-    BIO *said = BIO_new(BIO_s_mem());
-    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), said);
-    SSL_connect(ssl);
-    const int bytes = BIO_read(said, out, SL_FRAME_TEXT_MAX);
-    SSL_free(ssl);
-    SSL_CTX_free(tls);
-    return (uint32_t)bytes;
-}
-
 /* In the manner of somebody who has the key. */
 static void misbehave(stranger *s) {
     const manner *m = s->manner;
@@ -123,8 +107,6 @@ static void misbehave(stranger *s) {
         return;
     sl_hello_encode(&hello, payload);
     frame.payload_bytes = m->type == SL_FRAME_BYE ? 0 : SL_HELLO_BYTES;
-    if (m->of_old)
-        frame.payload_bytes = begin_as_of_old(payload);
     frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
     sl_frame_encode(&frame, whole);
     sl_channel *channel = m->proves && !m->plain ? s->channel : NULL;
