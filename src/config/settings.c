@@ -26,11 +26,13 @@ sl_learner_settings sl_experiment_learner(const sl_experiment *e) {
 sl_node_settings sl_experiment_node(const sl_experiment *e, const sl_plan *plan,
                                     const sl_sending *sending, size_t dimension, uint64_t rounds) {
     return (sl_node_settings){
+        .ranks = sl_experiment_ranks(e),
         .rounds = rounds,
         .dimension = dimension,
         .part_bytes = e->transport.chunk_bytes,
         .leaves = sending != NULL && sending->leaves.count > 0 ? &sending->leaves : NULL,
         .buckets = sending != NULL && sending->buckets.count > 0 ? &sending->buckets : NULL,
+        .tensor_fractions = sending != NULL ? sending->fractions : NULL,
         .seed = e->seed,
         .loss_limit = e->loss_limit,
         .norm_limit = e->transport.norm_limit,

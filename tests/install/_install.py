@@ -8,7 +8,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1])))
 sys.path[:0] = [os.path.join(ROOT, "tests", "chaos"), os.path.join(ROOT, "tools")]
 from _ports import free_ports  # noqa: E402,F401
-from _scene import check, needs, run_tests  # noqa: E402,F401
+from _scene import Failure, check, needs, run_tests  # noqa: E402,F401
 
 
 def call(*command, **options):

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """The files of examples/services/, each with the program that reads it: systemd, logrotate, a
-builder of images, Kubernetes' own checker, a shell for Slurm's script."""
+builder of images, Kubernetes' own models, a shell for Slurm's script."""
 import json
 import os
 import re
 import shutil
 
-from _install import ROOT, call, check, needs, run_tests
+from _install import ROOT, Failure, call, check, needs, run_tests
 
 try:
     import yaml
 except ImportError:
     yaml = None
+try:
+    from kubernetes.client import models
+except ImportError:
+    models = None
 
 FILES = os.path.join(ROOT, "examples", "services")
 UNIT = "starling@.service"
@@ -94,12 +98,18 @@ def the_image_is_built_without_a_network_and_trains(scene):
     check("averaged model" in said, said)
 
 
-def pods_find_each_other(scene):
+def manifests():
+    """Kind -> what is declared."""
     needs(yaml, "python3-yaml is absent")
     kinds = {}
     for name in ("kubernetes-job.yaml", "kubernetes-jobset.yaml"):
         with open(os.path.join(FILES, name)) as file:
             kinds.update({each["kind"]: each for each in yaml.safe_load_all(file)})
+    return kinds
+
+
+def pods_find_each_other(scene):
+    kinds = manifests()
     job, jobset = kinds["Job"], kinds["JobSet"]
     one = jobset["spec"]["replicatedJobs"][0]
     for spec, names, service in (
@@ -124,9 +134,44 @@ def pods_find_each_other(scene):
     check(kinds["Service"]["metadata"]["name"] == service, kinds["Service"])
 
 
-def the_job_suits_kubernetes_schema(scene):
-    needs(shutil.which("kubeconform"), "kubeconform is absent")
-    call("kubeconform", "-strict", os.path.join(FILES, "kubernetes-job.yaml"))
+NEWER = {"V1JobSpec": {"backoffLimitPerIndex", "podFailurePolicy"}}  # than Debian 12's client
+
+
+def fit(value, kind, where):
+    """Only the keys that Kubernetes' own model of this kind has, all that it requires, each of its
+    type."""
+    inner = re.fullmatch(r"(list|dict)[\[(](?:str, )?(.*)[\])]", kind)
+    if inner:
+        check(isinstance(value, {"list": list, "dict": dict}[inner[1]]), f"{where}: {value!r}")
+        pairs = value.items() if inner[1] == "dict" else enumerate(value)
+        return [fit(each, inner[2], f"{where}.{key}") for key, each in pairs]
+    if not hasattr(models, kind):
+        types = {"str": str, "int": int, "bool": bool, "float": (int, float)}.get(kind, object)
+        check(isinstance(value, types) and (types is not int or value is not True), where)
+        return value
+    model = getattr(models, kind)
+    names = {key: attribute for attribute, key in model.attribute_map.items()}
+    unknown = set(value) - set(names) - NEWER.get(kind, set())
+    check(not unknown, f"{where}: {unknown} are not of {kind}")
+    return model(**{names[key]: fit(each, model.openapi_types[names[key]], f"{where}.{key}")
+                    for key, each in value.items() if key in names})  # fmt: skip
+
+
+def the_manifests_fit_kubernetes_models(scene):
+    """Of a JobSet, which is no part of Kubernetes, the jobs in it."""
+    needs(models, "python3-kubernetes is absent")
+    kinds = manifests()
+    for kind in ("Service", "Job"):
+        fit(kinds[kind], "V1" + kind, kind)
+    for job in kinds["JobSet"]["spec"]["replicatedJobs"]:
+        fit(job["template"], "V1JobTemplateSpec", job["name"])
+    pod = kinds["Job"]["spec"]["template"]["spec"]
+    for wrong in ({"subDomain": "x"}, {"hostNetwork": "no"}, {"containers": None}):
+        try:
+            fit({**pod, **wrong}, "V1PodSpec", "wrong")
+        except (Failure, ValueError, TypeError):
+            continue
+        check(False, f"{wrong} was accepted")
 
 
 SRUN = """#!/bin/sh

@@ -142,10 +142,13 @@ def modular(v, bits=8, theta=2.0):
     return step * np.where(level == 2 ** (bits - 1), -level, level)
 
 
-def compressor(config, draws=None):
+def compressor(config, draws=None, exchange=1):
     """The compressor of an experiment's algorithm.compressor; draws: what random ones draw."""
     config = {"name": config} if isinstance(config, str) else dict(config)
     name = config.pop("name")
+    passed = [value for first, value in config.pop("schedule", []) if first <= exchange]
+    if passed:
+        config[next(key for key in ("fraction", "levels", "bits") if key in config)] = passed[-1]
     config.pop("coding", None)  # lossless: it changes messages, not what they say
     if name in drawn.NAMES:
         return drawn.compressor(name, config, draws)
@@ -1605,8 +1608,8 @@ class Run:
         if "share_scale" in algorithm.get("compressor", {}):
             # The scale goes before: to all at once, or to the servers and back.
             self.draws.stage = 1 if algorithm["name"] == "all-reduce" else 2
-        compress = watch(compressor(kind.own_compressor(algorithm), self.draws))
-        self.state = kind(x0, algorithm, compress)
+        self.compressor, self.watch = kind.own_compressor(algorithm), watch
+        self.state = kind(x0, algorithm, watch(compressor(self.compressor, self.draws)))
         self.state.watch, self.state.slots = watch, len(slots)
         self.state.optimizer, self.state.momentum = optimizer, self.momentum
         self.state.exceeds = exceeds
@@ -1632,6 +1635,9 @@ class Run:
             state.local(update)
             return
         state.exchanges += 1
+        if "schedule" in self.compressor:
+            now = compressor(self.compressor, self.draws, state.exchanges)
+            state.compress = self.watch(now)
         w = self.slots[(state.exchanges - 1) % len(self.slots)]
         if state.takes_momentum:
             state.exchange(w, update)
