@@ -88,8 +88,11 @@ class Layers:
             return
         for first, count in runs:
             if not self._taken.issuperset(range(first, first + count)):
+                self._vector.check_place(first, count)
                 self._vector.session.await_(first, count)
                 self._taken.update(range(first, first + count))
+        if len(self._taken) == len(self._parameters):
+            self._peer.took_all()
 
     # ---- backward ----
 
