@@ -132,11 +132,11 @@ class Peer:
         self._session.end(x)
         vector.absorb()
 
-    def give_out(self, vector):
+    def _give_out(self, vector):
         """Of _layers.py: a round is under way with these numbers."""
         self._exchanged = self._mixed = vector
 
-    def took_all(self) -> None:
+    def _took_all(self) -> None:
         """The same: all of them are there."""
         self._exchanged = None
 
