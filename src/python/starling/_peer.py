@@ -136,7 +136,7 @@ class Peer:
         """Of _layers.py: a round is under way with these numbers."""
         self._exchanged = self._mixed = vector
 
-    def _took_all(self) -> None:
+    def _took_all(self):
         """The same: all of them are there."""
         self._exchanged = None
 
