@@ -188,10 +188,11 @@ typedef struct sl_algorithm_config {
     sl_all_reduce_form all_reduce; /* all-reduce, local-sgd, gossip-pga */
     uint32_t group; /* torus-2d, two-rings: a row's nodes; hierarchical: a group's; 0: about √n */
     int64_t server; /* parameter-server, double-squeeze, cd-sgd: a rank, or SL_SERVER_SHARDED */
-    sl_compressor_config compressor;   /* sl_algorithm_plan sets `scaled` and `contractive` */
-    uint32_t backup;                   /* parameter-server: gradients that a round does without */
-    uint64_t staleness, staleness_max; /* d-psgd: rounds; ssp: gradients; max AUTO: the same */
-    uint64_t overlap_rounds;           /* sgp: so many rounds after it was sent */
+    sl_compressor_config compressor;    /* sl_algorithm_plan sets `scaled` and `contractive` */
+    sl_number_rows compressor_schedule; /* [exchange, value] each; no rows: it stays */
+    uint32_t backup;                    /* parameter-server: gradients that a round does without */
+    uint64_t staleness, staleness_max;  /* d-psgd: rounds; ssp: gradients; max AUTO: the same */
+    uint64_t overlap_rounds;            /* sgp: so many rounds after it was sent */
     sl_pairing pairing;
     sl_initiators initiators;
     sl_average_when average;
@@ -567,8 +568,9 @@ typedef struct sl_plan {
     sl_algorithm_config config; /* with the compressor as it will be used */
     sl_quality quality;
     sl_compressor_config phases[SL_PHASES_MAX]; /* (phase_count) of the first exchanges */
+    uint64_t phase_ends[SL_PHASES_MAX];         /* its last exchange, counted from 1 */
     uint32_t phase_count;
-    bool phase_is_epoch; /* each lasts a pass over the data; else one exchange */
+    bool phase_is_epoch; /* ends are passes over the data, not exchanges */
     double step_size;    /* consensus_step or eta in use; 0 where there is none */
     bool step_size_derived;
     double mixed; /* the largest share of a model that a mixing moves, max 1 - W_ii */
@@ -581,12 +583,10 @@ SL_API uint64_t sl_clients_steps(const sl_algorithm_config *config, double sampl
 /* one-bit-adam: the first round after which warmup_ratio can end the warm-up. */
 SL_API uint64_t sl_warm_up_earliest(const sl_algorithm_config *config);
 
-/* Plans a configuration that sl_algorithm_check accepts. SL_EINVAL: the compressor does not suit
- * the algorithm at this dimension. */
+/* Plans what sl_algorithm_check accepts. SL_EINVAL: the compressor does not suit the dimension. */
 SL_API int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config,
                              const sl_topology *topology, size_t dimension, sl_error *error);
-/* What an exchange's messages are compressed with: of a phase, or config.compressor. epoch_rounds:
- * of a pass over the data. Points into the plan. */
+/* What compresses an exchange's messages, in the plan. epoch_rounds: of a pass over the data. */
 SL_API const sl_compressor_config *sl_plan_compressor(const sl_plan *plan, uint64_t epoch_rounds,
                                                       uint64_t exchange);
 /* The consensus step that theory guarantees to converge; larger ones usually do. NaN: none is

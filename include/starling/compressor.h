@@ -99,9 +99,11 @@ typedef struct sl_compressor_config {
     uint64_t k;      /* top-k, random-k, shared-mask, stc, sbc: entries kept, pos-neg: of each kind,
                         magnitude-dropping: on average; 0: from fraction */
     double fraction; /* k = max(1, round(fraction d)) */
-    sl_order order;  /* shared-mask */
-    uint32_t levels; /* qsgd, rotated-qsgd: s >= 1 */
-    uint32_t bits;   /* eden: of an element, 1 to 4; modular: 1 to 24; grid: 1 to 16 */
+    double fraction_min; /* above 0: of each tensor between this and fraction, by its layer's time
+                            (layer_budget.h) */
+    sl_order order;      /* shared-mask */
+    uint32_t levels;     /* qsgd, rotated-qsgd: s >= 1 */
+    uint32_t bits;       /* eden: of an element, 1 to 4; modular: 1 to 24; grid: 1 to 16 */
     uint32_t bucket; /* qsgd, scaled-sign, 1-bit, terngrad: elements per scale; 0: one scale for the
                         vector */
     sl_norm norm;    /* qsgd */
@@ -166,10 +168,10 @@ enum { SL_PART_BYTES_MIN = 4096 };
 SL_API int sl_codec_open(sl_codec **out, const sl_compressor_config *config, size_t dimension,
                          size_t part_bytes, sl_error *error);
 /* The same for a vector of `count` tensors, compressed one by one. Tensor i ends at ends[i],
- * ascending. */
+ * ascending. fractions: (count) of each tensor's entries; NULL: the configuration's. */
 SL_API int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config,
-                               const size_t *ends, size_t count, size_t part_bytes,
-                               sl_error *error);
+                               const size_t *ends, const double *fractions, size_t count,
+                               size_t part_bytes, sl_error *error);
 SL_API void sl_codec_close(sl_codec **codec);
 SL_API uint32_t sl_codec_parts(const sl_codec *codec); /* >= 1 */
 SL_API size_t sl_codec_part_bytes_max(const sl_codec *codec);

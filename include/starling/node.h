@@ -74,13 +74,15 @@ typedef struct sl_node_settings {
         tensor_ends; /* (tensor_count) for compressors that work on each tensor; NULL: one tensor */
     size_t tensor_count;
     const size_t *tensor_rows; /* (tensor_count) for algorithms that factor matrices; NULL: 1 */
-    const sl_ranges *leaves;   /* the order of a message's parts, which need not wait for all of
-                                    the gradient; borrowed, as the next one, and equal on all
-                                    peers; NULL: rising, once it is there */
-    const sl_ranges *buckets;  /* that are exchanged one after the other; NULL: the vector at once.
-                                  On a device each leaves once all of its gradient is there */
-    size_t part_bytes;    /* longest payload of one part; at least SL_PART_BYTES_MIN, except for
-                             identity */
+    const double *tensor_fractions; /* (tensor_count) of the entries that a compressor sends; NULL:
+                                       as the plan says */
+    const sl_ranges *leaves;  /* the order of a message's parts, which need not wait for all of
+                                   the gradient; borrowed, as the next one, and equal on all
+                                   peers; NULL: rising, once it is there */
+    const sl_ranges *buckets; /* that are exchanged one after the other; NULL: the vector at once.
+                                 On a device each leaves once all of its gradient is there */
+    size_t part_bytes;        /* longest payload of one part; at least SL_PART_BYTES_MIN, except for
+                                 identity */
     uint32_t inbox_parts; /* the credit: how many unconsumed parts of one neighbour may be here; 0:
                              no limit */
     bool receive_rows;    /* what comes from one peer is in one allocation of vec->allocate_host */

@@ -31,6 +31,7 @@ typedef struct sl_sending_costs {
     double gradient_s;
     double startup_s; /* of a message, a */
     double element_s; /* of each of its elements, b */
+    double bit_s;     /* of each of its bits */
 } sl_sending_costs;
 
 /* The share of a gradient's time after which it is final from element `from` of `dimension` on: a

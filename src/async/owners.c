@@ -12,9 +12,10 @@ static int open_commits(const sl_async *n, sl_owner *s, sl_error *error) {
     const sl_node_settings *settings = &n->settings;
     const sl_compressor_config *c = &settings->plan->config.compressor;
     const bool split = c->scope == SL_SCOPE_TENSOR && settings->tensor_count > 1;
-    int result = split ? sl_codec_open_split(&s->codec, c, settings->tensor_ends,
-                                             settings->tensor_count, settings->part_bytes, error)
-                       : sl_codec_open(&s->codec, c, s->range.count, settings->part_bytes, error);
+    int result =
+        split ? sl_codec_open_split(&s->codec, c, settings->tensor_ends, settings->tensor_fractions,
+                                    settings->tensor_count, settings->part_bytes, error)
+              : sl_codec_open(&s->codec, c, s->range.count, settings->part_bytes, error);
     if (result == 0)
         result = sl_encoder_open(&s->encoder, s->codec, settings->vec, error);
     if (result == 0)

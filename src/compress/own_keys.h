@@ -18,9 +18,13 @@
 #define SL_ROWS_ENTRIES(which)                                                                     \
     {SL_OWN(k), .type = SL_KEY_U64, SL_KEY_BETWEEN(0, 1e12), .fallback = "0",                      \
      .help = "number of entries sent" which ", 0 = use fraction"},                                 \
+        {SL_OWN_REAL(fraction, 1e-9, 1), .fallback = "0.01",                                       \
+         .help = "fraction of the entries that is sent" which},                                    \
     {                                                                                              \
-        SL_OWN_REAL(fraction, 1e-9, 1), .fallback = "0.01",                                        \
-                                        .help = "fraction of the entries that is sent" which       \
+        SL_OWN_REAL(fraction_min, 0, 1), .is_later = true, .fallback = "0",                        \
+                                         .help = "per tensor: each sends from this fraction up "   \
+                                                 "to fraction, what is hidden beside the "         \
+                                                 "backward pass below; 0 = fraction"               \
     }
 #define SL_ROW_LEVELS SL_OWN_U32(levels, 1, 32767), .fallback = "7", .help = "number of levels, s"
 #define SL_ROW_BUCKET                                                                              \

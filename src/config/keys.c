@@ -86,6 +86,11 @@ static const sl_key of_algorithm[] = {
      .fallback = "\"model\"",
      .help = "what is compressed at a time: the whole model, or each tensor",
      USED_BY("algorithm.compressor.name", "!identity")},
+    {"algorithm.compressor.schedule", SL_KEY_ROWS, AT(algorithm.compressor_schedule),
+     BETWEEN(0, 1e12), .length_max = SL_ROWS_NUMBERS_MAX, .is_later = true, .fallback = "[]",
+     .help = "[exchange, value] each: the compressor's fraction, levels or bits from that exchange "
+             "on",
+     USED_BY("algorithm.compressor.name", "!identity")},
 };
 
 static const sl_key behind[] = {

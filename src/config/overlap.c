@@ -1,7 +1,10 @@
 /* overlap.c - see overlap.h. */
 #include "config/overlap.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "starling/layer_budget.h"
 
 #define NAME(kind, text) text,
 static const char *const overlaps[] = {SL_OVERLAPS(NAME)};
@@ -65,28 +68,53 @@ static int check_buckets(const sl_experiment *e, const sl_algorithm *a, sl_error
         bucketings[buckets], a->name);
 }
 
-/* Whose value asks for a plan. */
-static void name_planned(const sl_experiment *e, const char **key, const char **value) {
-    const bool overlaps_so = e->transport.overlap > SL_OVERLAP_LAYERS;
-    *key = overlaps_so ? "overlap" : "buckets";
-    *value = overlaps_so ? overlaps[e->transport.overlap] : bucketings[e->transport.buckets];
+/* What asks for a plan. */
+static void name_planned(const sl_experiment *e, char *out, size_t bytes) {
+    if (e->transport.overlap > SL_OVERLAP_LAYERS)
+        snprintf(out, bytes, "transport.overlap: \"%s\"", overlaps[e->transport.overlap]);
+    else if (e->transport.buckets > SL_BUCKETS_LAYERS)
+        snprintf(out, bytes, "transport.buckets: \"%s\"", bucketings[e->transport.buckets]);
+    else
+        snprintf(out, bytes, "algorithm.compressor.fraction_min: %g",
+                 e->algorithm.compressor.fraction_min);
 }
 
 static int check_costs(const sl_experiment *e, sl_error *error) {
     const sl_network_config *n = &e->network;
-    const char *key, *value;
-    name_planned(e, &key, &value);
+    char planned[96];
+    name_planned(e, planned, sizeof planned);
     if (n->gradient_ms <= 0 && e->model.gflops <= 0)
         return sl_fail(error, SL_EINVAL,
-                       "transport.%s: \"%s\" plans by the time of a gradient, which nothing says; "
-                       "set network.gradient_ms",
-                       key, value);
+                       "%s plans by the time of a gradient, which nothing says; set "
+                       "network.gradient_ms",
+                       planned);
     if (n->bandwidth_mbit <= 0 && n->latency_ms <= 0 && n->links.rows == 0)
         return sl_fail(error, SL_EINVAL,
-                       "transport.%s: \"%s\" plans by what sending costs, which nothing says; set "
+                       "%s plans by what sending costs, which nothing says; set "
                        "network.bandwidth_mbit and network.latency_ms",
-                       key, value);
+                       planned);
     return 0;
+}
+
+/* Each layer's message must be one of its own, that leaves as soon as its gradient is there. */
+static int check_layer_budget(const sl_experiment *e, sl_error *error) {
+    const sl_compressor_config *c = &e->algorithm.compressor;
+    const char *way_out = c->scope != SL_SCOPE_TENSOR ? "set algorithm.compressor.per to \"tensor\""
+                          : e->transport.overlap != SL_OVERLAP_LAYERS
+                              ? "set transport.overlap to \"layers\""
+                          : c->k > 0 ? "leave algorithm.compressor.k out"
+                                     : NULL;
+    if (way_out != NULL)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.compressor.fraction_min: %g lets each layer send what is hidden "
+                       "beside the backward pass below it; %s",
+                       c->fraction_min, way_out);
+    return c->fraction_min <= c->fraction
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "algorithm.compressor.fraction_min: %g is above "
+                         "algorithm.compressor.fraction, %g",
+                         c->fraction_min, c->fraction);
 }
 
 int sl_overlap_check(const sl_experiment *e, sl_error *error) {
@@ -96,6 +124,8 @@ int sl_overlap_check(const sl_experiment *e, sl_error *error) {
     int result = e->transport.overlap != SL_OVERLAP_NONE ? check_overlap(e, a, error) : 0;
     if (result == 0)
         result = check_buckets(e, a, error);
+    if (result == 0 && sl_has_layer_budget(&e->algorithm.compressor))
+        result = check_layer_budget(e, error);
     return result == 0 && sl_sending_is_planned(e) ? check_costs(e, error) : result;
 }
 
@@ -132,5 +162,6 @@ sl_overlap sl_buckets_of(const sl_experiment *e) {
 }
 
 bool sl_sending_is_planned(const sl_experiment *e) {
-    return e->transport.overlap > SL_OVERLAP_LAYERS || e->transport.buckets > SL_BUCKETS_LAYERS;
+    return e->transport.overlap > SL_OVERLAP_LAYERS || e->transport.buckets > SL_BUCKETS_LAYERS ||
+           sl_has_layer_budget(&e->algorithm.compressor);
 }

@@ -8,6 +8,7 @@
 #include "config/keys.h"
 #include "config/overlap.h"
 #include "config/tree.h"
+#include "starling/layer_budget.h"
 
 /* Leaves out rounds, epochs and paths that were not given, as the reader demands. */
 static bool is_absent(const sl_key *k, json_t *value) {
@@ -105,21 +106,22 @@ static sl_section usual_section(const sl_key *k) {
     return SL_SECTION_COUNT;
 }
 
-/* Budgets go by links, not by times. */
-static bool sizes_messages(const sl_key *k) {
-    return is_of_links(k) && strcmp(k->path, "network.gradient_ms") != 0;
+/* Budgets of edges go by links, those of layers by times, too. */
+static bool sizes_messages(const sl_key *k, const sl_experiment *e) {
+    return is_of_links(k) &&
+           (sl_has_layer_budget(&e->algorithm.compressor) ||
+            (e->algorithm.budget.round_ms != 0 && strcmp(k->path, "network.gradient_ms") != 0));
 }
 
 sl_section sl_key_section(const sl_key *k, const sl_experiment *e) {
-    return sizes_messages(k) && e->algorithm.budget.round_ms != 0 ? SL_SECTION_algorithm
-                                                                  : usual_section(k);
+    return sizes_messages(k, e) ? SL_SECTION_algorithm : usual_section(k);
 }
 
 bool sl_key_may_be_of(const sl_key *k, const char *section) {
     const sl_section usual = usual_section(k);
     const bool is_usual = usual < SL_SECTION_COUNT && strcmp(sl_section_name(usual), section) == 0,
                by_budget =
-                   sizes_messages(k) && strcmp(sl_section_name(SL_SECTION_algorithm), section) == 0;
+                   is_of_links(k) && strcmp(sl_section_name(SL_SECTION_algorithm), section) == 0;
     return k->type != SL_KEY_PATH && (is_usual || by_budget);
 }
 

@@ -5,10 +5,12 @@
  * link's latency, and what the busiest node sends or gets passes the slowest link. All from the
  * experiment, so that all agents find the same.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "config/overlap.h"
 #include "node/route.h"
+#include "starling/layer_budget.h"
 
 enum { STEPS_MAX = 65535 }; /* of an exchange: frames number them in 16 bits */
 
@@ -112,11 +114,13 @@ static sl_sending_costs costs_of(const sl_experiment *e, const sl_algorithm *a, 
     const slowest s =
         find_slowest(e, a->route == SL_ROUTE_TOPOLOGY && !sl_topology_is_endless(e->topology));
     const double d = (double)task->dimension,
-                 bits = sl_compressor_bits(&plan->config.compressor, task->dimension) / d;
+                 bits = sl_compressor_bits(&plan->config.compressor, task->dimension) / d,
+                 bit_s = larger(t->elements * s.seconds_a_bit, t->longest * s.between) / d;
     return (sl_sending_costs){
         .gradient_s = gradient_seconds(e, task),
         .startup_s = t->steps * s.latency_s,
-        .element_s = bits * larger(t->elements * s.seconds_a_bit, t->longest * s.between) / d,
+        .element_s = bits * bit_s,
+        .bit_s = bit_s,
     };
 }
 
@@ -150,6 +154,18 @@ static int check_steps(const sl_experiment *e, const traffic *t, size_t buckets,
                                                    : "set it to \"whole\"");
 }
 
+static int find_fractions(sl_sending *out, const sl_plan *plan, const sl_shapes *shapes,
+                          sl_error *error) {
+    const sl_compressor_config *c = &plan->config.compressor;
+    if (!sl_has_layer_budget(c) || shapes->ends == NULL)
+        return 0;
+    out->fractions = calloc(shapes->count, sizeof *out->fractions);
+    if (out->fractions == NULL)
+        return sl_fail(error, SL_ENOMEM, "out of memory for %zu fractions", shapes->count);
+    sl_layer_fractions(out->fractions, c, shapes, &out->costs);
+    return 0;
+}
+
 int sl_experiment_sending(sl_sending *out, const sl_experiment *e, const sl_plan *plan,
                           const sl_task *task, sl_error *error) {
     const sl_algorithm *a = sl_algorithm_of(&plan->config, error);
@@ -168,6 +184,8 @@ int sl_experiment_sending(sl_sending *out, const sl_experiment *e, const sl_plan
         result = find_ranges(&out->buckets, e, &shapes, buckets, &out->costs, error);
     if (result == 0)
         result = check_steps(e, &t, out->buckets.count, error);
+    if (result == 0)
+        result = find_fractions(out, plan, &shapes, error);
     if (result != 0)
         sl_sending_close(out);
     return result;
@@ -176,4 +194,6 @@ int sl_experiment_sending(sl_sending *out, const sl_experiment *e, const sl_plan
 void sl_sending_close(sl_sending *sending) {
     sl_ranges_close(&sending->leaves);
     sl_ranges_close(&sending->buckets);
+    free(sending->fractions);
+    sending->fractions = NULL;
 }

@@ -88,9 +88,10 @@ static int add_set(sl_codecs *codecs, size_t count, const sl_compressor_config *
     sl_codec_set *set = &sets[codecs->set_count++];
     *set = (sl_codec_set){.count = count, .compressor = compressor};
     const bool split = compressor->scope == SL_SCOPE_TENSOR && s->tensor_count > 1;
-    int result = split ? sl_codec_open_split(&set->codec, compressor, s->tensor_ends,
-                                             s->tensor_count, s->part_bytes, error)
-                       : sl_codec_open(&set->codec, compressor, count, s->part_bytes, error);
+    int result =
+        split ? sl_codec_open_split(&set->codec, compressor, s->tensor_ends, s->tensor_fractions,
+                                    s->tensor_count, s->part_bytes, error)
+              : sl_codec_open(&set->codec, compressor, count, s->part_bytes, error);
     if (result == 0 && s->leaves != NULL && s->buckets == NULL)
         result = put_in_order(set, s->leaves, s->dimension, error);
     if (result == 0)

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Every compressor on ResNet-50's number of elements beside PyTorch and numpy, in one run.
+"""Compressors on ResNet-50's number of elements beside PyTorch and numpy, in one run.
 
-Starling and the others take turns, on one thread; times are the processor's. A cell is the median
-of Starling's turns; of the others it is the best turn. The tables are Markdown
+Starling's times are those of checkvec --bench, whose lines have all compressors; the others take
+turns, on one thread, and the processor's time of their best turn counts. The table is Markdown
 (docs/benchmarks.md).
 
-usage: compressors.py ...     meson compile -C BUILD compressors
+usage: compressors.py [--build BUILD] [--turns N] [--dimension D]
 """
-import json
-import statistics
+import os
+import re
 import subprocess
 import time
 
 import _bench
 
-LEVELS = 7
+LEVELS, DROPPED = 7, 0.6
 
 
 # ---- what others offer ----
@@ -40,14 +40,14 @@ def torch_peers(dimension):
         return code[0::2] | (code[1::2] << 4)
 
     def dropping():
-        return v[torch.rand_like(v) < 0.5]
+        return v[torch.rand_like(v) < DROPPED]
 
     return [
         ("torch.topk", "top-k 1 %", top_k),
-        ("torch QSGD, packed nibbles", "qsgd 4 bits, one bucket", qsgd),
+        ("torch QSGD, packed nibbles", "qsgd 7 whole", qsgd),
         ("torch half()", "float16", v.half),
         ("torch bfloat16()", "bfloat16", v.bfloat16),
-        ("torch rand() < p, v[mask]", "random-dropping 50 %", dropping),
+        ("torch rand() < p, v[mask]", "random-dropping 60 % scaled", dropping),
     ]
 
 
@@ -71,7 +71,7 @@ def numpy_peers(dimension):
 
     return [
         ("numpy argpartition", "top-k 1 %", top_k),
-        ("numpy packbits, norm", "scaled-sign", sign),
+        ("numpy packbits, norm", "scaled-sign whole", sign),
         ("numpy choice", "random-k 1 %", random_k),
     ]
 
@@ -82,56 +82,40 @@ def timed(encode):
     return 1e3 * (time.thread_time() - start)
 
 
-# ---- tables ----
+# ---- the table ----
 
 
-def ours(command):
-    """{codec: its line} of one run."""
-    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return {line["codec"]: line for line in map(json.loads, ended.stdout.splitlines())}
-
-
-def our_table(runs, dimension):
-    """Returns {codec: ms to encode}."""
-    _bench.print_heads("compressor", "bits an element", "encode ms", "decode, add ms")
-    encode = {}
-    for name, line in runs[0].items():
-        times = {
-            key: statistics.median(run[name][key] for run in runs) for key in ("encode", "decode")
-        }
-        encode[name] = times["encode"]
-        bits = f"{8 * line['bytes'] / dimension:.2f}"
-        _bench.print_row(name, bits, f"{times['encode']:.1f}", f"{times['decode']:.1f}")
-    return encode
-
-
-def peer_table(codecs, times, encode):
-    print()
-    _bench.print_heads("beside, the best turn", "Starling", "ms", "Starling's ms", "ratio", texts=2)
-    for name, turns in times.items():
-        mine, least = encode[codecs[name]], min(turns)
-        cells = [f"{least:.1f}", f"{mine:.1f}", f"{mine / least:.3f}"]
-        _bench.print_row(name, codecs[name], *cells)
+def ours(build, dimension):
+    """{compressor: (ms to encode a message, ms to add one)}"""
+    program = os.path.join(os.path.abspath(build), "tests", "checkvec")
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "STARLING_PLUGIN": "/none"}
+    command = [program, "--bench", str(dimension)]
+    said = subprocess.run(command, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    line = r"^cpu +(encode|add two) ([^,\n]+?)(?:, parts.*?)? +\d+ +([\d.]+) us"
+    lines = re.findall(line, said.stdout, re.M)
+    us = {(what, name): float(number) for what, name, number in lines}
+    names = [name for what, name in us if what == "add two"]
+    return {name: (us.get(("encode", name), 0) / 1e3, us["add two", name] / 2e3) for name in names}
 
 
 def main():
     parser = _bench.parser_of(__doc__)
     parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--repetitions", type=int, default=3, help="of Starling in each turn")
     parser.add_argument("--dimension", type=int, default=_bench.RESNET50)
     options = parser.parse_args()
-    program = _bench.needed(options.build, "compressors")
-    command = [program, str(options.dimension), str(options.repetitions)]
     peers = torch_peers(options.dimension) + numpy_peers(options.dimension)
     works = {name: lambda encode=encode: timed(encode) for name, _, encode in peers}
     for work in works.values():
         work()
-    runs = []
-    works["Starling"] = lambda: runs.append(ours(command))
     times = _bench.in_turns(works, options.turns)
-    print(f"d = {options.dimension:,}, normally distributed; medians of {options.turns} turns\n")
-    encode = our_table(runs, options.dimension)
-    peer_table({name: codec for name, codec, _ in peers}, times, encode)
+    _bench.print_heads("compressor", "encode ms", "decode, add ms", "beside, encode ms")
+    for name, (encode, add) in ours(options.build, options.dimension).items():
+        beside = [
+            f"{peer} {min(times[peer]):.1f} ({encode / min(times[peer]):.3f})"
+            for peer, codec, _ in peers
+            if codec == name
+        ]
+        _bench.print_row(name, f"{encode:.1f}", f"{add:.1f}", ", ".join(beside))
 
 
 if __name__ == "__main__":

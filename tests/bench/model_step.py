@@ -1,34 +1,47 @@
 #!/usr/bin/env python3
-"""Starling's training step beside PyTorch's, in turns: batch 32, forward and backward, one thread.
+"""Starling's training step beside PyTorch's, in turns: forward and backward, batch 32, one thread.
 
-Usage: meson compile -C BUILD model_step, then
-       tests/bench/model_step.py [--build BUILD] [--turns N] [MODEL ...]     models: mlp lenet5
-       resnet20 lstm transformer (default: all)
-Needs PyTorch (Debian: python3-torch). PyTorch's batch lies ready as floats; Starling gathers its
-own in the time that is
-measured. Of PyTorch's two ways to clear gradients (drop them, or zero them in place) the faster one
-counts.
+Starling's times are those of checkvec --bench, the least of its runs; of PyTorch's two ways to
+clear gradients (drop them, or zero them in place) the faster one counts. Both batches lie ready.
+
+With --gpu PyTorch's alone, for tools/gpu-steps, beside whose lines of checkvec they stand: single
+precision throughout (no TF32), the loss read at the end of each step as Starling's is, cuDNN's
+choice of the fastest kernels, in the better of torch's two orders of images. One line a model, or
+one that says why nothing was measured.
+
+usage: model_step.py [--build BUILD] [--turns N] [MODEL ...] | --gpu     needs python3-torch
 """
-import argparse
 import os
+import re
 import statistics
 import subprocess
+import sys
 import time
 
-import torch
-from torch import nn
-from torch.nn import functional as F
+try:
+    import torch
+    from torch import nn
+    from torch.nn import functional as F
+except ImportError as missing:
+    print(f"pytorch: not measured: {missing}")
+    sys.exit(0)
 
 import _bench
 
-# name: multiply-adds for one sample, of the forward pass and of its first layer (whose input needs
-# no gradient); image, or characters; steps of PyTorch
+# name: as checkvec names it; multiply-adds for one sample, of the forward pass and of its first layer
+# (whose input needs no gradient); image, or characters; steps of PyTorch
 MODELS = {
-    "mlp": (203_264, 200_704, (784,), 1000),
-    "lenet5": (416_520, 117_600, (1, 28, 28), 300),
-    "resnet20": (40_551_040, 442_368, (3, 32, 32), 20),
-    "lstm": (80 * (4 * 256 * (8 + 3 * 256) + 256 * 65), 0, (80,), 8),
-    "transformer": (80 * (4 * (12 * 128**2 + 2 * 80 * 128) + 128 * 65), 0, (80,), 8),
+    "mlp": ("mlp 784-256-10", 203_264, 200_704, (784,), 1000),
+    "lenet5": ("lenet5", 416_520, 117_600, (1, 28, 28), 300),
+    "resnet20": ("resnet20", 40_551_040, 442_368, (3, 32, 32), 20),
+    "lstm": ("lstm 2x256, 80 characters", 80 * (4 * 256 * (8 + 3 * 256) + 256 * 65), 0, (80,), 8),
+    "transformer": (
+        "transformer 4x128, 80 char.",
+        80 * (4 * (12 * 128**2 + 2 * 80 * 128) + 128 * 65),
+        0,
+        (80,),
+        8,
+    ),
 }  # attention counted whole, though half is masked
 SYMBOLS = 65
 
@@ -149,7 +162,7 @@ def build(name):
 
 def samples_of(name, rows):
     """(samples, labels) of noise"""
-    shape = MODELS[name][2]
+    shape = MODELS[name][3]
     torch.manual_seed(1)
     if shape == (80,):
         samples, labels = torch.randint(0, SYMBOLS, (2, rows, 80))
@@ -173,36 +186,80 @@ def time_pytorch(name):
     samples, labels = samples_of(name, 32)
     model, loss = build(name), nn.CrossEntropyLoss()
     step = lambda: loss(model(samples), labels).backward()
-    both = [time_steps(step, model, MODELS[name][3], drop) for drop in (True, False)]
+    both = [time_steps(step, model, MODELS[name][4], drop) for drop in (True, False)]
     return min((statistics.median(times), min(times)) for times in both)
 
 
-def time_starling(program, name):
-    ended = subprocess.run([program, name], stdout=subprocess.PIPE, text=True, check=True)
-    return tuple(map(float, ended.stdout.split()[1:]))
+def time_starling(build):
+    """Milliseconds of each model's gradient, by checkvec's name for it."""
+    program = os.path.join(os.path.abspath(build), "tests", "checkvec")
+    said = subprocess.run(
+        [program, "--bench", "1000"],
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "STARLING_PLUGIN": "/none"},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+    lines = re.findall(r"^cpu +gradient of (.*?) +batch +32 +([\d.]+) ms", said, re.M)
+    return {name: float(ms) for name, ms in lines}
+
+
+def compare(options):
+    torch.set_num_threads(1)
+    _bench.print_heads("model", *"starling|minimum|pytorch|minimum|ratio|GFLOP/s".split("|"))
+    turns = [
+        (time_starling(options.build), {name: time_pytorch(name) for name in options.models})
+        for _ in range(options.turns)
+    ]
+    for name in options.models:
+        label, forward, first = MODELS[name][:3]
+        ours = [starling[label] for starling, _ in turns]
+        median, least = statistics.median(ours), min(ours)
+        theirs = statistics.median(pytorch[name][0] for _, pytorch in turns)
+        theirs_least = min(pytorch[name][1] for _, pytorch in turns)
+        # counted as direct sums, whatever the method
+        rate = 2 * (3 * forward - first) * 32 / least / 1e6
+        times = [f"{ms:.3f}" for ms in (median, least, theirs, theirs_least)]
+        _bench.print_row(name, *times, f"{least / theirs_least:.2f}", f"{rate:.1f}")
+
+
+# ---- on a GPU ----
+
+
+def time_on_gpu(name, rows, order):
+    samples, labels = (tensor.cuda() for tensor in samples_of(name, rows))
+    model, loss = build(name).cuda(), nn.CrossEntropyLoss()
+    if samples.dim() == 4:
+        samples, model = samples.to(memory_format=order), model.to(memory_format=order)
+
+    def step():
+        value = loss(model(samples), labels)
+        value.backward()
+        value.item()
+        torch.cuda.synchronize()
+
+    return min(time_steps(step, model, 100))
+
+
+def tell_gpu():
+    if not torch.cuda.is_available():
+        print("pytorch: not measured: this PyTorch finds no GPU")
+        return
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cudnn.benchmark = True
+    orders = torch.contiguous_format, torch.channels_last
+    for name, rows in [*((name, 32) for name in MODELS), ("resnet20", 128)]:
+        ms = min(time_on_gpu(name, rows, order) for order in orders)
+        print(f"pytorch    gradient of {MODELS[name][0]:28} batch {rows:3} {ms:10.3f} ms", flush=True)
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = _bench.parser_of(__doc__)
     parser.add_argument("models", nargs="*", default=list(MODELS), metavar="MODEL")
-    parser.add_argument("--build", default=os.path.join(_bench.ROOT, "build"))
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--gpu", action="store_true", help="PyTorch's steps on a GPU alone")
     options = parser.parse_args()
-    torch.set_num_threads(1)
-    program = _bench.needed(options.build, "model_step")
-    heads = "starling|minimum|pytorch|minimum|ratio|GFLOP/s".split("|")
-    _bench.print_heads("model", *heads)
-    for name in options.models:
-        turns = [(time_starling(program, name), time_pytorch(name)) for _ in range(options.turns)]
-        ours, theirs = (statistics.median(turn[i][0] for turn in turns) for i in (0, 1))
-        ours_least, theirs_least = (min(turn[i][1] for turn in turns) for i in (0, 1))
-        forward, first = MODELS[name][:2]
-        # counted as direct sums, whatever the method
-        rate = 2 * (3 * forward - first) * 32 / ours_least / 1e6
-        times = [f"{ms:.3f}" for ms in (ours, ours_least, theirs, theirs_least)]
-        _bench.print_row(name, *times, f"{ours / theirs:.2f}", f"{rate:.1f}")
+    tell_gpu() if options.gpu else compare(options)
 
 
 if __name__ == "__main__":

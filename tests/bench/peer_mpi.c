@@ -1,11 +1,10 @@
-/* peer_mpi.c - what Starling's gossip round is measured against, first: the same round written for
- * MPI.
+/* peer_mpi.c - what Starling's gossip round is measured against: the same round written for MPI.
  *
  *   mpirun -n N peer_mpi D ROUNDS            Isend/Irecv with both ring neighbours, then x = w (x +
  *                                            a + b)
  *   mpirun -n N peer_mpi D ROUNDS allreduce  the exact average over all N instead
  *
- * Prints one JSON line (bench.h). gossip.py holds the mpirun options that are used.
+ * Prints one JSON line (bench.h). _bench.py holds the mpirun options that are used.
  */
 #include <mpi.h>
 #include <stdbool.h>

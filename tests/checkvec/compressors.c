@@ -208,9 +208,9 @@ static bool check_compressor(const target *t, int c, input_kind kind, size_t n, 
     sl_codec *codec;
     sl_error error;
     bool split = n > 10 && n % 2 == 1 && c % 2 == 1;
-    int result =
-        split ? sl_codec_open_split(&codec, &compressors[c].config, ends, 3, part_bytes, &error)
-              : sl_codec_open(&codec, &compressors[c].config, n, part_bytes, &error);
+    int result = split ? sl_codec_open_split(&codec, &compressors[c].config, ends, NULL, 3,
+                                             part_bytes, &error)
+                       : sl_codec_open(&codec, &compressors[c].config, n, part_bytes, &error);
     if (result != 0)
         return true; /* not possible at this length */
     if (!has_kernel(t, codec)) {

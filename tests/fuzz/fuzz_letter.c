@@ -1,15 +1,17 @@
-/* fuzz_letter.c - what another member sends: bytes that are no message are refused; what is one
- * says the same when it is sent on, and a member takes whatever it says. */
+/* fuzz_letter.c - what another member sends: bytes that are no message are refused, or what no
+ * member says; what is one says the same when it is sent on, and a member takes whatever it says.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "membership/letter.h"
 
-enum { RANKS = 5 };
+enum { RANKS = 8 }; /* as in the seed, which fills all lists */
 
 static void take(const sl_membership_message *message) {
-    static const sl_member members[RANKS] = {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}};
+    static const sl_member members[RANKS] = {{0, 1}, {1, 1}, {2, 1}, {3, 1},
+                                             {4, 1}, {5, 1}, {6, 1}, {7, 1}};
     const sl_view first = {.number = 1, .round = 1, .members = members, .count = RANKS};
     const sl_membership_settings settings = {
         .incarnation = 1, .ranks_max = RANKS, .period = 1, .grace_s = 1, .first = &first};
@@ -33,6 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (sl_letter_open(&letter, RANKS, NULL) != 0)
         abort();
     if (sl_letter_decode(&letter, data, size) == NULL) {
+        assert(letter.message.type <= SL_MEMBERSHIP_RELEASE && letter.message.standing <= SL_ASIDE);
         assert(sl_letter_bytes(&letter.message) == size && size <= sl_letter_bytes_max(RANKS));
         uint8_t *again = malloc(size);
         sl_letter_encode(&letter.message, again);

@@ -32,6 +32,9 @@ GOSSIP = {
     "choco-sgd plain per tensor": of(
         "choco-sgd", consensus_step=1, compressor=of("identity", per="tensor")
     ),
+    "choco-sgd schedule": of(
+        "choco-sgd", compressor=of("top-k", fraction=0.3, schedule=[[3, 0.1], [6, 0.02]])
+    ),
     "choco-sgd per tensor": of("choco-sgd", compressor=of("1-bit", per="tensor")),
     "choco-sgd by link": of("choco-sgd", budget={"round_ms": "median"}, compressor=TOP_TENTH),
     "deep-squeeze": of("deep-squeeze", compressor=of("terngrad", clip_sigma=2.5)),

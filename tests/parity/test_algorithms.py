@@ -117,6 +117,12 @@ def compressed():
     for round_ms, more in ((14, {}), (30, {"consensus_step": 0.1}), ("median", {"local_steps": 2})):
         choco = of("choco-sgd", budget={"round_ms": round_ms, "fraction_min": 0.05}, **more)
         yield {**choco, **links}, [*FIXED, TORUS], WITH_MOMENTUM, BOTH
+    falling = {
+        "falling top": of("top-k", fraction=0.5, schedule=[[4, 0.2], [9, 0.1]]),
+        "finer qsgd": of("qsgd", levels=2, contractive=True, schedule=[[2, 3], [7, 9]]),
+    }
+    yield of("choco-sgd", consensus_step=0.1), FIXED, WITH_MOMENTUM, [OWN], falling
+    yield of("choco-sgd", consensus_step=0.1, local_steps=2), [RING], ALONE, [OWN], falling
     yield of("deep-squeeze", eta=1), FIXED, WITH_MOMENTUM, BOTH, NONE
     yield of("deep-squeeze", eta=0.2), FIXED, WITH_MOMENTUM, BOTH, LOSSY
     yield of("deep-squeeze", eta=0.2), [MATCHINGS], WITH_MOMENTUM, [OWN], TOP4

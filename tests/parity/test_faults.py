@@ -106,7 +106,7 @@ class Members:
         gradients = state.reduced(gradients)
         w = np.eye(state.n) if cut else self.slots[(exchange - 1) % len(self.slots)]
         u = rate * gradients
-        state.compress = algorithms.identity if self.dense else self.compress
+        state.compress = np.copy if self.dense else self.compress
         self.dense = False
         if isinstance(state, algorithms.GradientAlgorithm):
             state.exchange(w, gradients, rate)

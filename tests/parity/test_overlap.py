@@ -73,6 +73,23 @@ SAME = {
 }
 
 
+# Each layer sends what its links carry beside the one below.
+BY_LAYER = of("top-k", fraction=0.3, fraction_min=0.002, per="tensor")
+BY_LAYERS = {
+    f"by layer, {name}": {
+        **compressed(name, BY_LAYER, **more),
+        "transport": {"overlap": "layers", "chunk_bytes": 4096},
+    }
+    for name, more in {"all-reduce": {}, "parameter-server": {"server": 2}}.items()
+}
+
+
+def as_agents(starling, folder, settings):
+    path = written(folder, settings)
+    outs = [os.path.join(folder, command) for command in ("sim", "run")]
+    compare(*(train(starling, os.path.basename(out), path, out) for out in outs))
+
+
 def has_shards(settings):
     algorithm = settings["algorithm"]
     return algorithm["name"] != "d-psgd" and "compressor" not in algorithm
@@ -127,6 +144,8 @@ def all_checks(starling):
     ):
         run = functools.partial(in_folder, same_on_a_device, starling, SAME[name])
         yield f"overlap on a device, {name}", run
+    for name, settings in BY_LAYERS.items():
+        yield f"overlap, {name}", functools.partial(in_folder, as_agents, starling, settings)
     for i, name in list(enumerate(SAME))[:: 4 if QUICK else 1]:
         commands = [("sim", "run") if k == i % len(WAYS) else ("sim",) for k in range(len(WAYS))]
         yield f"overlap, {name}", functools.partial(

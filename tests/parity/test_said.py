@@ -78,6 +78,24 @@ def of_messages():
     yield local, "share_scale: true, but the nodes of algorithm 'local-sgd' do not agree on one"
 
 
+def over_time():
+    def falls(*rows, algorithm="choco-sgd", **more):
+        top = of("top-k", fraction=0.1, schedule=[list(row) for row in rows])
+        return on(RING, algorithm, compressor=top, **more)
+
+    key = "algorithm.compressor.schedule"
+    yield falls((1, 0.1)), f"{key}[0]: exchange 1; exchanges are whole numbers that rise, from 2"
+    yield falls((5, 0.1), (5, 0.2)), f"{key}[1]: exchange 5"
+    yield falls((5, 2)), f"{key}[0]: 2 is not allowed for algorithm.compressor.fraction; it must"
+    levels = of("qsgd", schedule=[[5, 2.5]])
+    yield on(RING, "choco-sgd", compressor=levels), "levels; it must be an integer from 1 to 32767"
+    yield falls((5, 1, 1)), f"{key}: 1 rows of 3 numbers; allowed are"
+    yield falls((5, 0.1), algorithm="dgc", warmup_k=[9]), f"{key}: is given, and algorithm.warmup"
+    yield falls((5, 0.1), algorithm="ssp"), f"{key}: goes by exchanges that all have"
+    signs = of("scaled-sign", schedule=[[5, 1]])
+    yield on(RING, "choco-sgd", compressor=signs), "compressor scaled-sign has no fraction, levels"
+
+
 def by_links():
     choco, links = {"budget": {"round_ms": 20}, **TOP}, {"network": {"bandwidth_mbit": 1}}
     least, text = {"budget": {"round_ms": 5}, **TOP}, "nodes 3 and 4, 0.1 Mbit/s, 3.848 ms, but the"
@@ -242,6 +260,16 @@ def before_all_is_there():
     ):
         for way in ("layers", "merged", "partitioned"):
             yield {**layers, **changes, "transport": {"overlap": way}}, text
+    each, key = {**whole, "per": "tensor", "fraction_min": 0.01}, "algorithm.compressor.fraction"
+    for more, text in (
+        ({"per": "model"}, 'set algorithm.compressor.per to "tensor"'),
+        ({"k": 5}, "leave algorithm.compressor.k out"),
+        ({"fraction_min": 0.2}, f"{key}_min: 0.2 is above {key}, 0.1"),
+    ):
+        yield {**layers, **on(RING, "all-reduce", compressor={**each, **more})}, text
+    by_layer = {**layers, **on(RING, "all-reduce", compressor=each)}
+    yield {**by_layer, "transport": {}}, 'set transport.overlap to "layers"'
+    yield {**by_layer, "network": {"gradient_ms": 5}}, f"{key}_min: 0.01 plans by what sending"
     for key in ("overlap", "buckets"):
         planned = {**layers, **on(RING, "all-reduce"), "transport": {key: "merged"}}
         text = f'transport.{key}: "merged" plans by '
@@ -352,8 +380,8 @@ def of_losses():
         yield changes, words
 
 
-REFUSED = of_graphs, of_messages, by_links, of_periods, of_own_times, of_faults, of_members
-REFUSED += (of_checkpoints,)
+REFUSED = of_graphs, of_messages, over_time, by_links, of_periods, of_own_times, of_faults
+REFUSED += of_members, of_checkpoints
 # The function of rows, what check ends with, and the parameters of the model.
 TABLES = [
     *((rows, 2, D) for rows in (*REFUSED, before_all_is_there)),

@@ -7,7 +7,7 @@ import _package  # noqa: F401: finds the package
 import numpy
 
 import starling
-from _package import refused
+from _package import imported, refused
 from _peers import EXPERIMENT, Peers, read_line
 from _scene import check, run_tests
 
@@ -142,10 +142,7 @@ def test_a_failure_ends_all(scene):
 
 
 def test_attach_steps_and_mixes(scene):
-    try:
-        import torch
-    except ImportError:
-        return "torch is not installed here"
+    torch = imported("torch")
 
     def work(rank):
         torch.manual_seed(0)

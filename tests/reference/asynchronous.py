@@ -17,6 +17,27 @@ PARTNER = 13  # the purpose of random numbers that choose one
 ARRIVES, ENDS = range(2)
 
 
+class Clock:
+    """What happens when: at one instant by kind, by node, and then as it came."""
+
+    def __init__(self):
+        self.heap, self.count = [], 0
+
+    def push(self, when, kind, node, what=None):
+        self.count += 1
+        heapq.heappush(self.heap, (when, kind, node, self.count, what))
+
+    def instants(self):
+        while self.heap:
+            yield self.heap[0][0]
+
+    def at(self, now, kinds=(ARRIVES, ENDS)):
+        """(kind, node, what) of all that happens now, and of what that sets off now."""
+        while self.heap and self.heap[0][0] == now and self.heap[0][1] in kinds:
+            _, kind, node, _, what = heapq.heappop(self.heap)
+            yield kind, node, what
+
+
 class Steps:
     """Gradients of f_i(x) = 1/2 |A_i x - b_i|^2, and PyTorch's SGD, for one node."""
 
@@ -71,12 +92,7 @@ def ad_psgd(neighbours, problem, optimizer, rounds, times, pairing="cyclic", ask
         if beside:
             average(i, done[i] + 1)
 
-    heap = []
-    for i in range(n):
-        begin(i)
-        heapq.heappush(heap, (times[i](1), i))
-    while heap:
-        now, i = heapq.heappop(heap)
+    def end(now, i):
         g = nodes[i].gradient(at[i])
         done[i] += 1
         if not beside:
@@ -85,7 +101,15 @@ def ad_psgd(neighbours, problem, optimizer, rounds, times, pairing="cyclic", ask
         models[i].append(x[i].copy())
         if done[i] < rounds:
             begin(i)
-            heapq.heappush(heap, (now + times[i](done[i] + 1), i))
+            clock.push(now + times[i](done[i] + 1), ENDS, i)
+
+    clock = Clock()
+    for i in range(n):
+        begin(i)
+        clock.push(times[i](1), ENDS, i)
+    for now in clock.instants():
+        for _, i, _ in clock.at(now):
+            end(now, i)
     return models
 
 
@@ -97,10 +121,11 @@ def stale_d_psgd(w, problem, optimizer, rounds, times, staleness, latency=0):
     newest = [{j: 0 if latency == 0 else -1 for j in np.flatnonzero(w[i]) if j != i}
               for i in range(n)]
     models = [[x[i].copy()] for i in range(n)]
-    heap = [(latency, ARRIVES, i, j, 0) for i in range(n) for j in newest[i] if latency > 0]
-    heap += [(times[i](1), ENDS, i, 0, 0) for i in range(n)]
-    heapq.heapify(heap)
-    waiting = set()
+    clock, waiting = Clock(), set()
+    for i in range(n):
+        clock.push(times[i](1), ENDS, i)
+        for j in newest[i] if latency > 0 else ():
+            clock.push(latency, ARRIVES, i, (j, 0))
 
     def publish(now, i):
         g = nodes[i].gradient(x[i])
@@ -109,7 +134,7 @@ def stale_d_psgd(w, problem, optimizer, rounds, times, staleness, latency=0):
         waiting.add(i)
         for j in range(n):
             if i in newest[j] and latency > 0:
-                heapq.heappush(heap, (now + latency, ARRIVES, j, i, version))
+                clock.push(now + latency, ARRIVES, j, (i, version))
             elif i in newest[j]:
                 newest[j][i] = version
 
@@ -122,16 +147,14 @@ def stale_d_psgd(w, problem, optimizer, rounds, times, staleness, latency=0):
         x[i] += sum(w[i, j] * sent[j][min(t, v)] for j, v in newest[i].items())
         models[i].append(x[i].copy())
         if t < rounds:
-            heapq.heappush(heap, (now + times[i](t + 1), ENDS, i, 0, 0))
+            clock.push(now + times[i](t + 1), ENDS, i)
 
-    while heap:
-        now = heap[0][0]
-        while heap and heap[0][0] == now:
-            _, kind, i, j, version = heapq.heappop(heap)
+    for now in clock.instants():
+        for kind, i, what in clock.at(now):
             if kind == ENDS:
                 publish(now, i)
             else:
-                newest[i][j] = version
+                newest[i][what[0]] = what[1]
         for i in sorted(waiting):
             go_on(now, i)
     return models
@@ -177,7 +200,7 @@ def served(
     rest = np.zeros(x0.shape)
     seen, extra = [[] for _ in range(n)], [0] * n  # when the last two commits of each came
     version, held, before = 0, [0] * n, set()  # of the model; that nodes have; who was early before
-    heap, count = [], 0
+    clock = Clock()
 
     def message(i, way):
         if compress is None:
@@ -188,11 +211,6 @@ def served(
 
     def later(i):
         return 0 if i == server else latency
-
-    def push(at, kind, i, what):
-        nonlocal count
-        count += 1
-        heapq.heappush(heap, (at, kind, i, count, what))
 
     def commit(now, i, way):
         nonlocal x
@@ -256,7 +274,7 @@ def served(
             if leads is not None:
                 leads.append(clocks[i] - min(clocks))
             held[i] = version
-            push(now + later(i), ARRIVES, i, x.copy())
+            clock.push(now + later(i), ARRIVES, i, x.copy())
         return applied or bool(allowed)
 
     def take_model(now, i, model):
@@ -264,7 +282,7 @@ def served(
             models[i].append(model.copy())
         pulled[i] = at[i] = model
         if len(models[i]) <= rounds:
-            push(now + times[i](len(models[i])), ENDS, i, None)
+            clock.push(now + times[i](len(models[i])), ENDS, i)
 
     def take_gradient(now, i, g):
         if in_turn or backup is not None:
@@ -272,27 +290,28 @@ def served(
         else:
             commit(now, i, g)
 
+    def end_gradient(now, i):
+        g = nodes[i].gradient(at[i]) + nodes[i].decay * at[i]
+        at[i] = at[i] - nodes[i].rate * g
+        if len(models[i]) % every == 0:
+            way = message(i, pulled[i] - at[i])
+            clock.push(now + later(i), ARRIVES, i, ("commit", way))
+        else:
+            models[i].append(at[i].copy())
+            clock.push(now + times[i](len(models[i])), ENDS, i)
+
     while go_on(0):
         pass
-    while heap:
-        now = heap[0][0]
-        while heap and heap[0][0] == now:
-            _, kind, i, _, what = heapq.heappop(heap)
+    for now in clock.instants():
+        for kind, i, what in clock.at(now):
             if kind == ENDS:
-                g = nodes[i].gradient(at[i]) + nodes[i].decay * at[i]
-                at[i] = at[i] - nodes[i].rate * g
-                if len(models[i]) % every == 0:
-                    push(now + later(i), ARRIVES, i, ("commit", message(i, pulled[i] - at[i])))
-                else:
-                    models[i].append(at[i].copy())
-                    push(now + times[i](len(models[i])), ENDS, i, None)
+                end_gradient(now, i)
             elif isinstance(what, tuple):
                 take_gradient(now, i, what[1])
             else:
                 take_model(now, i, what)
         while go_on(now):
-            while heap and heap[0][:2] == (now, ARRIVES):
-                _, _, i, _, what = heapq.heappop(heap)
+            for _, i, what in clock.at(now, [ARRIVES]):
                 take_model(now, i, what)
     return models
 
@@ -306,18 +325,14 @@ def sharded(problem, optimizer, rounds, times, staleness, latency=0):
     parts = [slice(*pair) for pair in zip(ends, ends[1:])]
     x = np.concatenate([x0[k][parts[k]] for k in range(n)])
     clocks, waits = np.zeros((n, n), int), [set(range(n)) for _ in range(n)]
-    at, missing, heap, count = x0.copy(), [n] * n, [], 0
-
-    def push(when, kind, i, what):
-        nonlocal count
-        count += 1
-        heapq.heappush(heap, (when, kind, i, count, what))
+    at, missing, clock = x0.copy(), [n] * n, Clock()
 
     def happen(now, kind, i, what):
         if kind == ENDS:
             g = nodes[i].gradient(at[i]) + nodes[i].decay * at[i]
             for k in range(n):
-                push(now + latency * (k != i), ARRIVES, k, ("commit", i, nodes[i].rate * g / n))
+                commit = "commit", i, nodes[i].rate * g / n
+                clock.push(now + latency * (k != i), ARRIVES, k, commit)
             missing[i] = n
             return
         word, k, values = what
@@ -332,7 +347,7 @@ def sharded(problem, optimizer, rounds, times, staleness, latency=0):
             if clocks.sum(axis=0)[i] > 0:
                 models[i].append(at[i].copy())
             if len(models[i]) <= rounds:
-                push(now + times[i](len(models[i])), ENDS, i, None)
+                clock.push(now + times[i](len(models[i])), ENDS, i)
 
     def go_on(now):
         any_one = False
@@ -341,16 +356,15 @@ def sharded(problem, optimizer, rounds, times, staleness, latency=0):
                 if clocks[k][i] - clocks[k].min() <= staleness:
                     waits[k].discard(i)
                     any_one = True
-                    push(now + latency * (k != i), ARRIVES, i, ("model", k, x[parts[k]].copy()))
+                    model = "model", k, x[parts[k]].copy()
+                    clock.push(now + latency * (k != i), ARRIVES, i, model)
         return any_one
 
-    while go_on(heap[0][0] if heap else 0) or heap:
-        now = heap[0][0]
-        while heap and heap[0][0] == now:
-            _, kind, i, _, what = heapq.heappop(heap)
-            happen(now, kind, i, what)
+    go_on(0)
+    for now in clock.instants():
+        for event in clock.at(now):
+            happen(now, *event)
         while go_on(now):
-            while heap and heap[0][:2] == (now, ARRIVES):
-                _, kind, i, _, what = heapq.heappop(heap)
-                happen(now, kind, i, what)
+            for event in clock.at(now, [ARRIVES]):
+                happen(now, *event)
     return models

@@ -83,86 +83,67 @@ def stochastic(v, scale, levels, draws):
     return np.sign(v) * np.minimum(np.floor(exact + draws), levels) * scale / levels
 
 
-def qsgd(draws, levels, bucket=0, contractive=False):
+def qsgd(v, draws, levels, bucket=0, contractive=False):
     """Alistarh et al., QSGD, NeurIPS 2017."""
-
-    def compress(v):
-        out, random = np.zeros_like(v), draws.sixteen(v.shape)
-        for at in by_bucket(v, bucket):
-            norm = np.linalg.norm(v[:, at], axis=1, keepdims=True)
-            out[:, at] = stochastic(v[:, at], norm, levels, random[:, at])
-        size = min(bucket or v.shape[1], v.shape[1])
-        omega = min(size / levels**2, math.sqrt(size) / levels)
-        return out / (1 + omega) if contractive else out
-
-    return compress
+    out, random = np.zeros_like(v), draws.sixteen(v.shape)
+    for at in by_bucket(v, bucket):
+        norm = np.linalg.norm(v[:, at], axis=1, keepdims=True)
+        out[:, at] = stochastic(v[:, at], norm, levels, random[:, at])
+    size = min(bucket or v.shape[1], v.shape[1])
+    omega = min(size / levels**2, math.sqrt(size) / levels)
+    return out / (1 + omega) if contractive else out
 
 
-def terngrad(draws, bucket=0, clip_sigma=0, contractive=False, share_scale=False):
+def terngrad(v, draws, bucket=0, clip_sigma=0, contractive=False, share_scale=False):
     """Wen et al., TernGrad, NeurIPS 2017, with section 3.3's clipping, and its sharing: all rows
     take the largest of their scales."""
-
-    def compress(v):
-        out, random = np.zeros_like(v), draws.sixteen(v.shape)
-        for at in by_bucket(v, bucket):
-            scale = abs(v[:, at]).max(axis=1, keepdims=True)
-            if clip_sigma:
-                sigma = np.sqrt((v[:, at] ** 2).mean(axis=1, keepdims=True))
-                scale = np.minimum(scale, clip_sigma * sigma)
-            if share_scale:
-                scale = scale.max(axis=0, keepdims=True)
-            out[:, at] = stochastic(v[:, at], scale, 1, random[:, at])
-        whole = min(bucket or v.shape[1], v.shape[1])
-        omega = 1 + clip_sigma**2 / 8 if clip_sigma else (math.sqrt(whole) - 1) / 2
-        return out / (1 + omega) if contractive else out
-
-    return compress
+    out, random = np.zeros_like(v), draws.sixteen(v.shape)
+    for at in by_bucket(v, bucket):
+        scale = abs(v[:, at]).max(axis=1, keepdims=True)
+        if clip_sigma:
+            sigma = np.sqrt((v[:, at] ** 2).mean(axis=1, keepdims=True))
+            scale = np.minimum(scale, clip_sigma * sigma)
+        if share_scale:
+            scale = scale.max(axis=0, keepdims=True)
+        out[:, at] = stochastic(v[:, at], scale, 1, random[:, at])
+    whole = min(bucket or v.shape[1], v.shape[1])
+    omega = 1 + clip_sigma**2 / 8 if clip_sigma else (math.sqrt(whole) - 1) / 2
+    return out / (1 + omega) if contractive else out
 
 
 def kept_entries(k, fraction, d):
     return k or max(1, math.floor(fraction * d + 0.5))
 
 
-def random_k(draws, k=None, fraction=None, scaled=False, contractive=False):
+def random_k(v, draws, k=None, fraction=None, scaled=False, contractive=False):
     """k coordinates: numbers below d are drawn until k have come; beyond d/2, what is left out."""
-
-    def compress(v):
-        rows, d = v.shape
-        kept = kept_entries(k, fraction, d)
-        drawn, taken = min(kept, d - kept), np.zeros(v.shape, bool)
-        for row, numbers in enumerate(draws.below(rows, d, 4 * drawn + 64)):
-            _, first = np.unique(numbers, return_index=True)
-            assert len(first) >= drawn
-            taken[row, numbers[np.sort(first)[:drawn]]] = True
-        out = np.where(taken != (2 * kept > d), v, 0)
-        return out * (d / kept if scaled and not contractive else 1)
-
-    return compress
+    rows, d = v.shape
+    kept = kept_entries(k, fraction, d)
+    drawn, taken = min(kept, d - kept), np.zeros(v.shape, bool)
+    for row, numbers in enumerate(draws.below(rows, d, 4 * drawn + 64)):
+        _, first = np.unique(numbers, return_index=True)
+        assert len(first) >= drawn
+        taken[row, numbers[np.sort(first)[:drawn]]] = True
+    out = np.where(taken != (2 * kept > d), v, 0)
+    return out * (d / kept if scaled and not contractive else 1)
 
 
-def random_dropping(draws, probability, scaled=False, contractive=False):
-    def compress(v):
-        p = max(1, math.floor(probability * 65536 + 0.5)) / 65536
-        out = np.where(draws.halves(v.shape) < p * 65536, v, 0)
-        return out / (p if scaled and not contractive else 1)
-
-    return compress
+def random_dropping(v, draws, probability, scaled=False, contractive=False):
+    p = max(1, math.floor(probability * 65536 + 0.5)) / 65536
+    out = np.where(draws.halves(v.shape) < p * 65536, v, 0)
+    return out / (p if scaled and not contractive else 1)
 
 
-def natural(draws, contractive=False):
+def natural(v, draws, contractive=False):
     """Horvath et al., Natural Compression, MSML 2022: of the two powers of two around |v|, the
     upper one as often as |v| is nearer to it."""
-
-    def compress(v):
-        mantissa, exponent = np.frexp(abs(v))  # in [1/2, 1)
-        up = 2 * mantissa - 1 + draws.sixteen(v.shape) + 0.5 / 65536 >= 1
-        out = np.where(v == 0, 0, np.sign(v) * np.ldexp(1.0, exponent - 1 + up))
-        return out / 1.125 if contractive else out
-
-    return compress
+    mantissa, exponent = np.frexp(abs(v))  # in [1/2, 1)
+    up = 2 * mantissa - 1 + draws.sixteen(v.shape) + 0.5 / 65536 >= 1
+    out = np.where(v == 0, 0, np.sign(v) * np.ldexp(1.0, exponent - 1 + up))
+    return out / 1.125 if contractive else out
 
 
-def magnitude_dropping(draws, k=None, fraction=None, contractive=False):
+def magnitude_dropping(v, draws, k=None, fraction=None, contractive=False):
     """Wangni et al., Gradient Sparsification, NeurIPS 2018, Algorithm 3."""
 
     def rate(v, kept):
@@ -175,16 +156,13 @@ def magnitude_dropping(draws, k=None, fraction=None, contractive=False):
             certain = more
         return found
 
-    def compress(v):
-        rows, d = v.shape
-        kept = kept_entries(k, fraction, d)
-        lambdas = np.array([[rate(row, kept)] for row in v])
-        p = np.minimum(1, lambdas * abs(v))
-        drawn = draws.words(rows, d)[:, :d] / 2.0**32
-        out = np.where(drawn < p, divided(v, p), 0)
-        return out * kept / d if contractive else out
-
-    return compress
+    rows, d = v.shape
+    kept = kept_entries(k, fraction, d)
+    lambdas = np.array([[rate(row, kept)] for row in v])
+    p = np.minimum(1, lambdas * abs(v))
+    drawn = draws.words(rows, d)[:, :d] / 2.0**32
+    out = np.where(drawn < p, divided(v, p), 0)
+    return out * kept / d if contractive else out
 
 
 # ---- rotations ----
@@ -243,24 +221,20 @@ def lloyd_max(bits):
     return points
 
 
-def eden(bits=1, contractive=False):
+def eden(u, bits=1, contractive=False):
     """Vargaftik et al., EDEN, ICML 2022, of rotated rows; of one bit DRIVE, NeurIPS 2021."""
-
-    def compress(u):
-        out = np.zeros_like(u)
-        for at in blocks_of(u.shape[1]):
-            part = u[:, at]
-            norm = np.linalg.norm(part, axis=1, keepdims=True)
-            unit = divided(part, norm) * math.sqrt(part.shape[1])
-            points = lloyd_max(bits)
-            q = points[np.searchsorted((points[1:] + points[:-1]) / 2, unit, side="right")]
-            with_u = (part * q).sum(axis=1, keepdims=True)
-            own = (q * q).sum(axis=1, keepdims=True)
-            scale = with_u / own if contractive else divided(norm**2, with_u)
-            out[:, at] = np.where(norm > 0, scale * q, 0)
-        return out
-
-    return compress
+    out = np.zeros_like(u)
+    for at in blocks_of(u.shape[1]):
+        part = u[:, at]
+        norm = np.linalg.norm(part, axis=1, keepdims=True)
+        unit = divided(part, norm) * math.sqrt(part.shape[1])
+        points = lloyd_max(bits)
+        q = points[np.searchsorted((points[1:] + points[:-1]) / 2, unit, side="right")]
+        with_u = (part * q).sum(axis=1, keepdims=True)
+        own = (q * q).sum(axis=1, keepdims=True)
+        scale = with_u / own if contractive else divided(norm**2, with_u)
+        out[:, at] = np.where(norm > 0, scale * q, 0)
+    return out
 
 
 PLAIN = {
@@ -278,7 +252,8 @@ NAMES = [*PLAIN, *ROTATED, "drive", "eden"]
 def compressor(name, config, draws):
     """Of an experiment's algorithm.compressor."""
     if name in PLAIN:
-        return PLAIN[name](draws, **config)
+        return functools.partial(PLAIN[name], draws=draws, **config)
     if name in ROTATED:
-        return rotated(ROTATED[name](draws, **config), draws, ROTATE)
-    return rotated(eden(**config), draws, COMPRESS)
+        inner = functools.partial(ROTATED[name], draws=draws, **config)
+        return rotated(inner, draws, ROTATE)
+    return rotated(functools.partial(eden, **config), draws, COMPRESS)

@@ -1,6 +1,5 @@
-/* test_averager.c - what async/averager.h refuses, and the order of sim/heap.h. Who asks, waits and
- * averages, and what is undone after a cut, tests/world/pair_world.c holds under random schedules.
- */
+/* test_averager.c - what async/averager.h refuses, what a cut leaves, and the order of sim/heap.h.
+ * Who asks, waits and averages, tests/world/apart_world.c holds under random schedules. */
 #include "async/averager.h"
 #include "harness.h"
 #include "sim/heap.h"
@@ -18,6 +17,29 @@ START_TEST(what_nobody_sends_now_is_refused) {
     const sl_averager_message ask = {1, 1, SL_AVERAGER_ASK, 0};
     EXPECT_WELL(sl_averager_take(&node, &ask, &use, &error));
     ck_assert_int_eq(sl_averager_take(&node, &ask, &use, &error), SL_EPROTO);
+    sl_averager_close(&node);
+}
+
+/* Parts of it may be undone. Who is lost is told of nothing. */
+START_TEST(an_average_that_was_cut_keeps_the_model_until_a_view) {
+    sl_averager node;
+    sl_averager_use use;
+    sl_averager_message next;
+    sl_error error;
+    static const sl_averager_message asks[] = {{1, 1, SL_AVERAGER_ASK, 0},
+                                               {2, 1, SL_AVERAGER_ASK, 0}};
+    EXPECT_WELL(sl_averager_open(&node, 1, 0, 2, 3, &error));
+    EXPECT_WELL(sl_averager_take(&node, &asks[0], &use, &error));
+    sl_averager_turn(&node);
+    ck_assert(sl_averager_next(&node, &next) && sl_averager_left(&node, &next));
+    sl_averager_cut(&node, 1);
+    ck_assert(node.is_cut && node.account.parts == 1 && !sl_averager_is_free(&node));
+    EXPECT_WELL(sl_averager_take(&node, &asks[1], &use, &error));
+    ck_assert(sl_averager_next(&node, &next) && next.step == SL_AVERAGER_BUSY);
+    sl_averager_cut(&node, 2);
+    ck_assert(!sl_averager_next(&node, &next) && sl_averager_is_still(&node));
+    sl_averager_go_on(&node);
+    ck_assert(sl_averager_is_free(&node));
     sl_averager_close(&node);
 }
 

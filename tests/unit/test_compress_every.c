@@ -161,7 +161,7 @@ static size_t through_split(const sl_compressor_config *c, const sl_source *sour
                             const size_t *ends, size_t count, size_t part_bytes, float *out) {
     sl_codec *codec = NULL;
     sl_error error = {0};
-    ENSURE(sl_codec_open_split(&codec, c, ends, count, part_bytes, &error) == 0, "%s: %s",
+    ENSURE(sl_codec_open_split(&codec, c, ends, NULL, count, part_bytes, &error) == 0, "%s: %s",
            name_of(c), error.text);
     wire w = open_around(codec, ends[count - 1], part_bytes);
     ck_assert_int_eq(send_from(&w, &message, source), 0);

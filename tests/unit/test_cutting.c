@@ -1,144 +1,17 @@
 /* test_cutting.c - nodes whose exchanges are cut at any moment, held against an account in float64:
- * what each had combined says what each sum is made of. fuzz_node cuts every algorithm.
+ * what each had combined says what each sum is made of. test_nodes.c cuts every algorithm.
  *
- * Frames come late, and in any order of senders. Now and then all hear of a loss, each for itself,
- * when some parts have come. They end the rounds that others have begun, alone, and go on under a
- * view of the same members.
+ * Now and then all hear of a loss, each for itself, when some parts have come. They end the rounds
+ * that others have begun, alone, and go on under a view of the same members.
  */
-#include "experiments.h"
-#include "starling/node.h"
-#include "starling/rng.h"
+#include "node_network.h"
 
-enum {
-    NODES = 6,
-    DIMENSION = 60,
-    PART = 8,
-    PARTS = 8,
-    ROUNDS = 12,
-    LOSSES = 3,
-    QUEUE = 256,
-    FRAME_BYTES = 4096,
-    SEEDS = 10
-};
+enum { SEEDS = 10 };
 static const double kappa = 0.3, mu = 0.5;
-
-typedef struct frame {
-    sl_event event;
-    char payload[FRAME_BYTES];
-    bool used;
-} frame;
-
-typedef struct queue {
-    frame frames[QUEUE];
-    uint32_t first, count;
-} queue;
-
-typedef struct peer {
-    sl_node *node;
-    bool started, computing, is_cut;
-    sl_outbound message;
-    uint32_t encoded, sent;
-    sl_payload payloads[QUEUE];
-    uint64_t rounds;       /* ended */
-    sl_reach cuts[LOSSES]; /* where it was cut */
-    float x[ROUNDS + 1][DIMENSION];
-    double weights[ROUNDS + 1];
-} peer;
-
 static const uint32_t all[NODES] = {0, 1, 2, 3, 4, 5};
-static peer peers[NODES];
-static queue queues[NODES][NODES]; /* [from][to] */
-static uint64_t lasts[LOSSES];     /* rounds before views */
-static uint32_t losses;            /* that all have heard of */
+static uint64_t lasts[LOSSES]; /* rounds before views */
+static uint32_t losses;        /* that all have heard of */
 static bool is_cutting;
-static sl_plan plan;
-static const sl_topology *topology;
-static sl_rng rng;
-static sl_error error;
-
-static uint32_t below(uint32_t limit) {
-    return sl_rng_u32(&rng) % limit;
-}
-
-/* ---- a node ---- */
-
-static void note_round(peer *p, uint64_t round) {
-    memcpy(p->x[round], sl_node_model(p->node), sizeof p->x[round]);
-    p->weights[round] = sl_node_push_sum_weight(p->node);
-    p->rounds = round;
-}
-
-static void step(peer *p, const sl_event *event) {
-    sl_update update;
-    const int result = sl_node_step(p->node, event, &update, &error);
-    for (size_t i = 0; i < update.released_count; i++) {
-        ck_assert(((frame *)update.released[i])->used);
-        ((frame *)update.released[i])->used = false;
-    }
-    ck_assert_msg(result == 0, "%s", error.text);
-    if (update.round_done)
-        note_round(p, update.finished_round.round);
-    p->computing = update.compute || (p->computing && event->type != SL_EVENT_GRADIENT);
-    ck_assert(!update.publish || !p->is_cut);
-    if (update.publish) {
-        p->message = update.message;
-        p->encoded = p->sent = 0;
-    }
-}
-
-static void compute(peer *p) {
-    if (!p->started) {
-        p->started = true;
-        step(p, &(sl_event){.type = SL_EVENT_START});
-    } else if (p->computing) {
-        for (int e = 0; e < DIMENSION; e++)
-            sl_node_gradient_buffer(p->node)[e] = (float)(e % 3) - 0.5f * (float)(p - peers);
-        step(p, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = 1});
-    }
-}
-
-static void encode(peer *p) {
-    if (p->encoded == p->message.parts)
-        return;
-    ck_assert_uint_lt(p->encoded, QUEUE);
-    EXPECT_WELL(sl_node_payload(p->node, p->encoded, &p->payloads[p->encoded], &error));
-    p->encoded++;
-}
-
-static void send(uint32_t rank) {
-    peer *p = &peers[rank];
-    if (p->sent == p->encoded)
-        return;
-    const sl_row to = p->message.to;
-    const sl_payload payload = p->payloads[p->sent];
-    for (uint32_t i = 0; i < to.count; i++) {
-        queue *q = &queues[rank][to.peers[i]];
-        frame *f = &q->frames[(q->first + q->count++) % QUEUE];
-        ck_assert(q->count <= QUEUE && !f->used && payload.bytes <= FRAME_BYTES);
-        memcpy(f->payload, payload.data, payload.bytes);
-        f->used = true;
-        f->event = (sl_event){.type = SL_EVENT_RECEIVED,
-                              .peer = rank,
-                              .exchange = p->message.exchange,
-                              .step = p->message.step,
-                              .part = p->sent,
-                              .scalar = sl_node_scalar(p->node, p->sent),
-                              .silent = p->message.silent,
-                              .payload = {f->payload, payload.bytes},
-                              .token = f};
-    }
-    step(p, &(sl_event){.type = SL_EVENT_SENT, .part = p->sent++});
-}
-
-static void arrive(uint32_t from, uint32_t to) {
-    queue *q = &queues[from][to];
-    if (q->count == 0)
-        return;
-    frame *f = &q->frames[q->first];
-    q->first = (q->first + 1) % QUEUE;
-    q->count--;
-    step(&peers[to], &f->event);
-}
 
 /* ---- losses ---- */
 
@@ -207,7 +80,7 @@ static void turn(void) {
         for (int to = 0; to < NODES; to++) {
             queue *q = &queues[from][to];
             for (; q->count > 0; q->count--, q->first = (q->first + 1) % QUEUE)
-                q->frames[q->first].used = false;
+                drop(&q->frames[q->first]);
         }
     for (int i = 0; i < NODES; i++) {
         ck_assert_uint_eq(held(i), 0);
@@ -220,24 +93,6 @@ static void turn(void) {
 
 /* ---- a run ---- */
 
-static void open_nodes(sl_node_settings settings, uint64_t seed) {
-    rng = sl_rng_open(seed, 0, 0, SL_PURPOSE_FAULT);
-    memset(peers, 0, sizeof peers);
-    memset(queues, 0, sizeof queues);
-    losses = 0;
-    is_cutting = false;
-    settings.turns = true;
-    topology = settings.topology;
-    for (uint32_t i = 0; i < NODES; i++) {
-        settings.rank = i;
-        EXPECT_WELL(sl_node_open(&peers[i].node, &settings, &error));
-        peers[i].weights[0] = 1;
-        for (int e = 0; e < DIMENSION; e++)
-            sl_node_model(peers[i].node)[e] = peers[i].x[0][e] =
-                (float)(2 * sl_rng_uniform(&rng) - 1);
-    }
-}
-
 static void open_run(const char *algorithm, const char *edges, uint64_t seed) {
     const sl_task task = {.dimension = DIMENSION, .rounds = ROUNDS};
     sl_experiment *experiment =
@@ -246,8 +101,11 @@ static void open_run(const char *algorithm, const char *edges, uint64_t seed) {
                       ROUNDS, NODES, edges, algorithm);
     EXPECT_WELL(sl_experiment_plan(&plan, experiment, &task, &error));
     sl_node_settings settings = sl_experiment_node(experiment, &plan, NULL, DIMENSION, ROUNDS);
+    settings.turns = true;
     settings.part_bytes =
         plan.config.compressor.kind == SL_COMPRESSOR_IDENTITY ? PART * sizeof(float) : FRAME_BYTES;
+    losses = 0;
+    is_cutting = false;
     open_nodes(settings, seed);
 }
 
@@ -282,11 +140,6 @@ static void run(uint32_t span) {
             when = now + below(span);
         }
     }
-}
-
-static void close_run(void) {
-    for (int i = 0; i < NODES; i++)
-        sl_node_close(&peers[i].node);
 }
 
 /* ---- the account ---- */

@@ -64,6 +64,8 @@ static json_t *another_value(const sl_key *k) {
             return json_pack("[[fff][fff]]", 0.0, 1.0, 2.5, 3.0, 2.0, 1e9);
         if (strcmp(k->path, "network.compute_ms") == 0) /* a time for each node */
             return json_pack("[[fffff]]", 1.0, 0.5, 2.0, 1.0 / 3, 1.0);
+        if (strcmp(k->path, "algorithm.compressor.schedule") == 0)
+            return json_pack("[[ff][ff]]", 2.0, 1.0 / 3, 5.0, 1.0);
         return json_pack("[[ff][ff][ff]]", 1.0, 0.5, -1.0 / 3, 0.0, 2.0, 1.0);
     case SL_KEY_U32S:
         return k->length_max < 3 ? json_pack("[ii]", 30, 20) : json_pack("[iii]", 30, 20, 30);
@@ -85,6 +87,8 @@ static json_t *everything_different(void) {
     ck_assert_int_eq(sl_tree_set(root, "algorithm.staleness", json_integer(0)), 0);
     /* messages that follow links have replicas of their own */
     ck_assert_int_eq(sl_tree_set(root, "algorithm.budget.round_ms", json_real(0)), 0);
+    /* a warm-up sizes messages, too */
+    ck_assert_int_eq(sl_tree_set(root, "algorithm.compressor.schedule", json_array()), 0);
     /* its algorithm needs the whole gradient */
     ck_assert_int_eq(sl_tree_set(root, "transport.overlap", json_string("none")), 0);
     /* nobody joins a run that ends with a loss */

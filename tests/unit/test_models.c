@@ -1,7 +1,8 @@
-/* test_models.c - the models of src/learner against PyTorch, the images that they see, and learners
- * made of both. */
+/* test_models.c - every kind of layer and the models of src/learner against PyTorch, the images
+ * that they see, and learners made of both. */
 #include <jansson.h>
 
+#include "layer_rows.h"
 #include "learner/data/image.h"
 #include "learner/model.h"
 #include "learners.h"
@@ -70,49 +71,193 @@ static const struct {
     const char *name;
     sl_model_kind kind;
     double loss_error, gradient_error;
-} references[] = {
+} models[] = {
     {"lenet5", SL_MODEL_LENET5, 2e-6, 2e-6},           {"lenet5", SL_MODEL_LENET5, 2e-6, 2e-6},
     {"resnet20", SL_MODEL_RESNET20, 1e-5, 5e-5},       {"lstm", SL_MODEL_LSTM, 2e-6, 5e-6},
     {"transformer", SL_MODEL_TRANSFORMER, 2e-6, 5e-6},
 };
+/* Behind them small networks, each with its batch and with one row. */
+enum { MODELS = sizeof models / sizeof *models, NETWORKS = 31, REFERENCES = MODELS + 2 * NETWORKS };
+static const char *const kinds[] = {
+#define NAME(kind, function, text) text,
+    SL_LAYER_TABLE(NAME)
+#undef NAME
+};
 
-/* The model that the reference describes, its input and labels as there. */
-static sl_network open_reference(const json_t *expected, sl_model_kind kind, machine where) {
-    sl_model_config config = {.kind = kind, .embedding = 8, .heads = 4};
-    bool text = sl_model_takes_text(kind);
-    uint32_t rows = (uint32_t)number(expected, "rows"), side = (uint32_t)number(expected, "side"),
-             classes = text ? (uint32_t)number(expected, "symbols") : 10;
-    sl_shape image = {side, side, (uint32_t)number(expected, "channels")},
-             sequence = {1, (uint32_t)number(expected, "sequence"), 1};
+static json_t *load_references(void) {
+    json_t *all = json_load_file("tests/reference/models.json", 0, NULL);
+    ck_assert_uint_eq(json_array_size(all), REFERENCES);
+    return all;
+}
+
+static sl_layer_kind kind_of(const json_t *layer) {
+    const char *name = json_string_value(json_object_get(layer, "kind"));
+    int kind = 0;
+    while (strcmp(kinds[kind], name) != 0)
+        ck_assert_int_lt(++kind, SL_LAYER_KINDS);
+    return (sl_layer_kind)kind;
+}
+
+/* The small network that the reference describes. */
+static void build_layers(sl_layers *table, const json_t *expected) {
+    const json_t *shape = json_object_get(expected, "shape"), *item;
+    uint32_t sides[3];
+    size_t i;
+    json_array_foreach(shape, i, item) {
+        sides[i] = (uint32_t)json_number_value(item);
+    }
+    *table = (sl_layers){.input = {sides[0], sides[1], sides[2]}};
+    json_array_foreach(json_object_get(expected, "layers"), i, item) {
+        const sl_layer layer = {.kind = kind_of(item),
+                                .out.channels = (uint32_t)number(item, "k"),
+                                .window = (uint32_t)number(item, "window"),
+                                .stride = (uint32_t)number(item, "stride"),
+                                .padding = (uint32_t)number(item, "padding"),
+                                .bias = number(item, "bias") != 0,
+                                .relu = number(item, "relu") != 0,
+                                .each = number(item, "each") != 0,
+                                .shortcut = (uint32_t)number(item, "shortcut"),
+                                .symbols = (uint32_t)number(item, "symbols"),
+                                .heads = (uint32_t)number(item, "heads")};
+        EXPECT_WELL(sl_layers_add(table, &layer, &error));
+    }
+}
+
+static void build_model(sl_layers *table, const json_t *expected, sl_model_kind kind) {
+    const sl_model_config config = {.kind = kind, .embedding = 8, .heads = 4};
+    const bool text = sl_model_takes_text(kind);
+    const uint32_t side = (uint32_t)number(expected, "side");
+    const sl_shape image = {side, side, (uint32_t)number(expected, "channels")},
+                   sequence = {1, (uint32_t)number(expected, "sequence"), 1};
+    EXPECT_WELL(sl_model_build(table, &config, text ? sequence : image,
+                               text ? (uint32_t)number(expected, "symbols") : 10, "test", &error));
+}
+
+/* What the reference describes, its input and labels as there, and parameters. */
+static sl_network open_reference(const json_t *expected, size_t at, machine where, float **x) {
+    const uint32_t rows = (uint32_t)number(expected, "rows");
     sl_layers table;
     sl_network net;
-    EXPECT_WELL(sl_model_build(&table, &config, text ? sequence : image, classes, "test", &error));
-    ck_assert_int_eq(open_on(&net, &table, where, rows), 0);
+    if (at < MODELS)
+        build_model(&table, expected, models[at].kind);
+    else
+        build_layers(&table, expected);
+    EXPECT_WELL(open_on(&net, &table, where, rows));
+    const uint32_t symbols = table.items[0].symbols; /* 0: it takes numbers */
     for (size_t i = 0; i < rows * sl_shape_size(table.input); i++) {
         float u = uniform_at(i, (uint64_t)number(expected, "salt"));
-        net.input[i] = text ? (float)floor((u + 1.0) * classes / 2) : u;
+        net.input[i] = symbols > 0 ? (float)floor((u + 1.0) * symbols / 2) : u;
     }
     for (uint32_t i = 0; i < rows * net.positions; i++)
-        net.labels[i] = (uint16_t)(i * 7 % classes);
+        net.labels[i] = (uint16_t)(i * 7 % net.classes);
+    *x = new_floats(table.dimension);
+    reference_parameters(&table, *x);
     return net;
 }
 
-START_LOOP_TEST(models_agree_with_pytorch, MACHINES * sizeof references / sizeof *references) {
-    json_t *all = json_load_file("tests/reference/models.json", 0, NULL),
-           *expected = json_array_get(all, (size_t)_i / MACHINES);
-    ck_assert_ptr_nonnull(expected);
-    ck_assert_str_eq(json_string_value(json_object_get(expected, "model")),
-                     references[_i / MACHINES].name);
-    sl_network net = open_reference(expected, references[_i / MACHINES].kind, _i % MACHINES);
-    size_t dimension = net.table.dimension;
-    float *x = new_floats(dimension), *g = new_floats(dimension);
-    reference_parameters(&net.table, x);
-    ck_assert_double_eq_tol(find_gradient(&net, net.rows_max, x, g), number(expected, "loss"),
-                            references[_i / MACHINES].loss_error);
+START_LOOP_TEST(networks_agree_with_pytorch, MACHINES *REFERENCES) {
+    const size_t at = (size_t)_i / MACHINES;
+    json_t *all = load_references(), *expected = json_array_get(all, at);
+    const bool is_model = at < MODELS;
+    float *x;
+    sl_network net = open_reference(expected, at, _i % MACHINES, &x);
+    float *g = new_floats(net.table.dimension);
+    const double loss = find_gradient(&net, net.rows_max, x, g);
+    ck_assert_double_eq_tol(loss, number(expected, "loss"),
+                            is_model ? models[at].loss_error : 2e-6 * (1 + loss));
     ck_assert_double_lt(compare_tensors(&net.table, g, json_object_get(expected, "tensors")),
-                        references[_i / MACHINES].gradient_error);
+                        is_model ? models[at].gradient_error : 1e-5);
+    ck_assert(loss == find_gradient(&net, net.rows_max, x, g));
     sl_network_close(&net);
     json_decref(all);
+}
+
+START_TEST(every_kind_is_in_a_small_network) {
+    bool had[SL_LAYER_KINDS] = {false};
+    json_t *all = load_references(), *layer;
+    size_t i;
+    for (size_t at = MODELS; at < REFERENCES; at++) {
+        json_array_foreach(json_object_get(json_array_get(all, at), "layers"), i, layer) {
+            had[kind_of(layer)] = true;
+        }
+    }
+    for (int kind = 0; kind < SL_LAYER_KINDS; kind++)
+        ck_assert_msg(had[kind], "%s: no network of tests/reference/models.py has it", kinds[kind]);
+    json_decref(all);
+}
+
+/* ---- networks of dense layers ---- */
+
+/* With 9 inputs, of one hidden layer. */
+static sl_network open_perceptron(json_t **expected, float **x) {
+    enum { PERCEPTRON = MODELS + 2 };
+    *expected = load_references();
+    return open_reference(json_array_get(*expected, PERCEPTRON), PERCEPTRON, FASTEST, x);
+}
+
+/* A number that is none shows through a ReLU, too. */
+START_TEST(a_score_is_the_loss_and_a_nan_parameter_shows_in_it) {
+    float *x, g[512];
+    uint64_t correct = 0;
+    json_t *all;
+    sl_network net = open_perceptron(&all, &x);
+    const uint32_t rows = net.rows_max;
+    ck_assert_double_eq_tol(sl_network_score(&net, rows, x, &correct) / rows,
+                            sl_network_gradient(&net, rows, x, g), 1e-6);
+    ck_assert_uint_le(correct, rows);
+    x[0] = NAN;
+    ck_assert(isnan(sl_network_gradient(&net, rows, x, g)));
+    sl_network_close(&net);
+    json_decref(all);
+}
+
+START_TEST(huge_outputs_do_not_overflow) {
+    const sl_layer layer = LAST(2);
+    sl_layers table = {.input = {1, 1, 3}};
+    float x[8] = {[6] = 3e30f}, g[8];
+    sl_network net;
+    EXPECT_WELL(sl_layers_add(&table, &layer, &error));
+    EXPECT_WELL(open_on(&net, &table, FASTEST, 1));
+    memset(net.input, 0, 3 * sizeof *net.input);
+    net.labels[0] = 1;
+    ck_assert_double_eq_tol(sl_network_gradient(&net, 1, x, g), 3e30, 1e25);
+    ck_assert_float_eq(g[6], 1);
+    ck_assert_float_eq(g[7], -1);
+    sl_network_close(&net);
+}
+
+START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
+    enum { ROWS = 32, PIXELS = 784, FARTHEST = 9 };
+    const sl_layer layers[] = {RELU(256), LAST(10)};
+    sl_layers table = {.input = {1, 1, PIXELS}};
+    sl_network net;
+    for (int l = 0; l < 2; l++)
+        EXPECT_WELL(sl_layers_add(&table, &layers[l], &error));
+    ck_assert_int_eq(open_on(&net, &table, FASTEST, ROWS), 0);
+    const size_t d = table.dimension, room = ((d + FARTHEST) * sizeof(float) + 63) / 64 * 64;
+    float *x = aligned_alloc(64, room), *g = aligned_alloc(64, room),
+          *moved = aligned_alloc(64, room), *h = aligned_alloc(64, room);
+    sl_layers_initial(&table, 1, x);
+    memset(net.labels, 0, ROWS * sizeof *net.labels);
+    fill(net.input, ROWS * PIXELS, 5, 1);
+    for (size_t offset = 0; offset < FARTHEST; offset += 3) {
+        memcpy(moved + offset, x, d * sizeof *x);
+        const double loss = sl_network_gradient(&net, ROWS, x, g);
+        ck_assert(loss == sl_network_gradient(&net, ROWS, moved + offset, h + offset));
+        ck_assert_mem_eq(g, h + offset, d * sizeof *g);
+    }
+    free(x);
+    free(g);
+    free(moved);
+    free(h);
+    sl_network_close(&net);
+}
+
+START_TEST(unfitting_layers_are_refused) {
+    sl_layers table = {.input = {4, 4, 2}};
+    sl_layer layer = CONV(3, 5, 1, 0, false, false);
+    EXPECT_ERROR(sl_layers_add(&table, &layer, &error), SL_EINVAL, "layer 1 (conv2d 5x5");
+    ck_assert_uint_eq(table.count, 0);
 }
 
 /* ---- products ---- */

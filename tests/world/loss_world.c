@@ -412,7 +412,7 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         scenario_print(&drawn.s);
     expected_take(&drawn.s, NULL, 0);
     task.gradient = gradient;
-    liar_is(drawn.liar);
+    liar_is(drawn.liar, 0);
     network.forge = drawn.liar < drawn.s.nodes ? liar_forge : NULL;
     peers_open(loss_ranks(&drawn.s), be_agent);
     for (uint32_t i = 0; i < drawn.s.nodes; i++)

@@ -15,6 +15,17 @@ bool budget_extent(sl_budget_extent *out, const trial *t) {
                              t->task.dimension, NULL) == 0;
 }
 
+static double bits_by_layer(const trial *t) {
+    sl_compressor_config c = t->plan.config.compressor;
+    double bits = 0;
+    for (size_t i = 0; i < t->task.tensor_count; i++) {
+        const size_t *ends = t->task.tensor_ends;
+        c.fraction = t->sending.fractions[i];
+        bits += sl_compressor_bits(&c, ends[i] - (i > 0 ? ends[i - 1] : 0));
+    }
+    return bits;
+}
+
 double message_bytes(const trial *t, double *share) {
     const sl_shapes shapes = sl_task_shapes(&t->task);
     const double whole = 32 * (double)shapes.dimension;
@@ -23,7 +34,9 @@ double message_bytes(const trial *t, double *share) {
     double bits = sl_compressor_bits(&t->plan.config.compressor, shapes.dimension);
     if (sl_algorithm_shortens(&elements, &t->plan.config, &shapes))
         bits = 32 * (double)elements;
-    if (budget_extent(&extent, t))
+    if (t->sending.fractions != NULL)
+        bits = bits_by_layer(t);
+    else if (budget_extent(&extent, t))
         bits = sl_compressor_bits(&extent.of_most, shapes.dimension);
     *share = bits / whole;
     return ceil(bits / 8);

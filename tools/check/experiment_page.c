@@ -166,11 +166,11 @@ static void say_what_runs(page *p, const trial *t, const sl_topology_report *r) 
 static void say_phases(page *p, const sl_plan *plan, size_t dimension) {
     char text[MEANING_BYTES] = "";
     for (uint32_t i = 0; i < plan->phase_count; i++)
-        add(text, sizeof text, "%s %.0f bytes", i > 0 ? "," : ":",
-            ceil(sl_compressor_bits(&plan->phases[i], dimension) / 8));
+        add(text, sizeof text, "%s%.0f bytes up to %s %llu", i > 0 ? ", " : "",
+            ceil(sl_compressor_bits(&plan->phases[i], dimension) / 8),
+            plan->phase_is_epoch ? "epoch" : "exchange", (unsigned long long)plan->phase_ends[i]);
     if (plan->phase_count > 0)
-        page_say(p, "warm-up", "%s%s", plan->phase_is_epoch ? "an epoch each" : "a round each",
-                 text);
+        page_say(p, "before that", "%s", text);
 }
 
 static void say_message(page *p, const trial *t) {

@@ -8,7 +8,7 @@
 #include "check/budget_page.h"
 #include "compare/time_model.h"
 
-enum { TIMES_BYTES = 512 };
+enum { TIMES_BYTES = 512, SHOWN = 4 /* of a list */ };
 
 static exchange_case case_of(const trial *t) {
     const sl_network_config *n = &t->experiment->network;
@@ -91,7 +91,9 @@ static void say_model(page *p, const trial *t, const exchange_case *c) {
                                1e3 * m.psi);
     if (m.kind == MODEL_CD_SGD)
         snprintf(parts + at, sizeof parts - at, "; k = %llu", (unsigned long long)m.period);
-    page_say(p, "a round", "%.4g ms%s", 1e3 * time_model_seconds(&m, gradient_seconds(t), 0),
+    const bool hides = t->experiment->transport.overlap != SL_OVERLAP_NONE;
+    page_say(p, "a round", "%s%.4g ms%s", hides ? "at most " : "",
+             1e3 * time_model_seconds(&m, gradient_seconds(t), 0),
              isnan(m.psi) ? "" : " and delta, encoding and combining, which compare measures");
     page_detail(p, "its model", "%s: %s; %s", time_model_name(m.kind), time_model_formula(m.kind),
                 parts);
@@ -112,7 +114,6 @@ static void say_forms(page *p, const exchange_case *c) {
 
 /* A few are enough to see which are meant. */
 static void say_links(page *p, const sl_network_config *n) {
-    enum { SHOWN = 4 };
     const sl_number_rows *l = &n->links;
     for (size_t row = 0; row < l->rows && row < SHOWN; row++) {
         const double *link = l->values + row * l->columns;
@@ -125,6 +126,20 @@ static void say_links(page *p, const sl_network_config *n) {
 
 static double kilobytes(size_t elements) {
     return 1e-3 * sizeof(float) * (double)elements;
+}
+
+/* The last tensor first, as they leave. */
+static void say_fractions(page *p, const trial *t) {
+    const sl_sending_costs *c = &t->sending.costs;
+    size_t count;
+    const sl_tensor *tensors = sl_learner_layout(t->learner, &count);
+    for (size_t i = 0; i < count && i < SHOWN; i++)
+        page_say(p, i == 0 ? "of its entries" : "", "%s sends %.3g %%", tensors[count - 1 - i].name,
+                 100 * t->sending.fractions[count - 1 - i]);
+    if (count > SHOWN)
+        page_say(p, "", "and %zu more tensors", count - SHOWN);
+    page_detail(p, "planned by", "a, a message, %.4g ms; b, a MB that is sent, %.4g ms",
+                1e3 * c->startup_s, 8e9 * c->bit_s);
 }
 
 static void say_ranges(page *p, const trial *t) {
@@ -142,7 +157,9 @@ static void say_ranges(page *p, const trial *t) {
     page_say(p, "sent in ranges", "%zu, of %.4g to %.4g KB of the vector%s", ranges->count,
              kilobytes(least), kilobytes(most),
              s->buckets.count > 0 ? ", each exchanged by itself" : "");
-    if (c->gradient_s > 0)
+    if (s->fractions != NULL)
+        say_fractions(p, t);
+    else if (c->gradient_s > 0)
         page_detail(p, "planned by",
                     "a, a message, %.4g ms; b, a MB of it, %.4g ms; the last range has left after "
                     "%.4g ms",

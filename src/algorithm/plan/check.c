@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "algorithm/algorithms.h"
+#include "algorithm/plan/phases.h"
 #include "starling/spectrum.h"
 
 static const double spectrum_work_max = 1e9; /* about a second */
@@ -350,6 +351,8 @@ int sl_algorithm_check(const sl_algorithm_config *config, const sl_topology *top
         result = check_shared_scale(a, config, error);
     if (result == 0)
         result = check_scope(a, config, error);
+    if (result == 0)
+        result = sl_schedule_check(a, config, error);
     if (result == 0)
         result = check_contraction(a, topology, error);
     if (result == 0)

@@ -101,6 +101,39 @@ static int plan_compressor(const sl_algorithm *a, sl_plan *plan, size_t dimensio
     return check_compressor(a, plan, error);
 }
 
+/* Quality that holds for both. */
+static sl_quality worse(sl_quality a, sl_quality b) {
+    return (sl_quality){.unbiased = a.unbiased && b.unbiased,
+                        .omega = fmax(a.omega, b.omega),
+                        .is_contractive = a.is_contractive && b.is_contractive,
+                        .delta = fmin(a.delta, b.delta),
+                        .usual_delta = fmin(a.usual_delta, b.usual_delta),
+                        .takes_largest = a.takes_largest};
+}
+
+/* Each of a schedule, as configured; steps go by the worst of them. */
+static int plan_compressors(const sl_algorithm *a, sl_plan *plan, size_t dimension,
+                            sl_error *error) {
+    const sl_plan given = *plan;
+    const size_t rows = given.config.compressor_schedule.rows;
+    sl_quality worst = {0};
+    int result = 0;
+    for (size_t row = 0; row <= rows && result == 0; row++) {
+        plan->config = given.config;
+        plan->config.compressor = sl_schedule_compressor(&given.config, row);
+        result = plan_compressor(a, plan, dimension, error);
+        worst = row == 0 ? plan->quality : worse(worst, plan->quality);
+        if (row < rows) {
+            const double *next = given.config.compressor_schedule.values + 2 * row;
+            plan->phases[row] = plan->config.compressor;
+            plan->phase_ends[row] = (uint64_t)next[0] - 1;
+        }
+    }
+    plan->quality = worst;
+    plan->phase_count = (uint32_t)rows;
+    return result;
+}
+
 /* ---- steps ---- */
 
 /* The largest share of a model that a mixing moves: max_i (1 - W_ii), over a schedule's rounds. */
@@ -192,10 +225,11 @@ int sl_algorithm_plan(sl_plan *out, const sl_algorithm_config *config, const sl_
     if (a == NULL)
         return SL_EINVAL;
     sl_plan plan = {.config = *config};
-    int result = plan_compressor(a, &plan, dimension, error);
+    int result = plan_compressors(a, &plan, dimension, error);
     if (result != 0)
         return result;
-    if (sl_reads(a, "warmup") && (result = sl_phases_plan(&plan, dimension, error)) != 0)
+    if (sl_reads(a, "warmup") && plan.phase_count == 0 &&
+        (result = sl_phases_plan(&plan, dimension, error)) != 0)
         return result;
     if (a->warn != NULL)
         a->warn(config, plan.warning, sizeof plan.warning);

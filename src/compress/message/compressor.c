@@ -55,7 +55,10 @@ bool sl_compressor_reads(sl_compressor_kind kind, const char *key) {
 /* An unbiased C divided by 1 + omega is contractive with delta = 1/(1 + omega) (algorithms.md;
  * Koloskova et al. 2019). */
 sl_quality sl_compressor_quality(const sl_compressor_config *config, size_t dimension) {
-    sl_quality q = table[config->kind]->quality(config, dimension);
+    sl_compressor_config least = *config;
+    if (least.fraction_min > 0 && sl_compressor_reads(least.kind, "fraction_min"))
+        least.fraction = least.fraction_min;
+    sl_quality q = table[config->kind]->quality(&least, dimension);
     if (config->contractive && q.unbiased) {
         q.unbiased = q.omega == 0;
         q.is_contractive = true;

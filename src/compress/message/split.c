@@ -72,10 +72,10 @@ static void close_pieces(sl_codec *codec) {
     free(split);
 }
 
-static int add_piece(sl_codec *whole, size_t i, size_t from, size_t end, size_t part_bytes,
-                     sl_error *error) {
+static int add_piece(sl_codec *whole, size_t i, size_t from, size_t end,
+                     const sl_compressor_config *config, size_t part_bytes, sl_error *error) {
     sl_split *split = whole->split;
-    int result = sl_codec_open(&split->codecs[i], &whole->config, end - from, part_bytes, error);
+    int result = sl_codec_open(&split->codecs[i], config, end - from, part_bytes, error);
     if (result != 0)
         return result;
     split->bases[i] = from;
@@ -87,7 +87,8 @@ static int add_piece(sl_codec *whole, size_t i, size_t from, size_t end, size_t 
 }
 
 int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, const size_t *ends,
-                        size_t count, size_t part_bytes, sl_error *error) {
+                        const double *fractions, size_t count, size_t part_bytes, sl_error *error) {
+    sl_compressor_config of_piece = *config;
     sl_codec *c = calloc(1, sizeof *c);
     sl_split *split = c != NULL ? c->split = calloc(1, sizeof *split) : NULL;
     if (split != NULL) {
@@ -102,8 +103,11 @@ int sl_codec_open_split(sl_codec **out, const sl_compressor_config *config, cons
     int result = split == NULL || !split->codecs || !split->bases || !split->first_part
                      ? sl_fail(error, SL_ENOMEM, "compressor: out of memory")
                      : 0;
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = add_piece(c, i, i > 0 ? ends[i - 1] : 0, ends[i], part_bytes, error);
+    for (size_t i = 0; i < count && result == 0; i++) {
+        if (fractions != NULL)
+            of_piece.fraction = fractions[i];
+        result = add_piece(c, i, i > 0 ? ends[i - 1] : 0, ends[i], &of_piece, part_bytes, error);
+    }
     if (result != 0)
         sl_codec_close(&c);
     else
