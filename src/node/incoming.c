@@ -347,7 +347,7 @@ static uint32_t parts_free(const sl_node *n, const sl_group *g) {
     const sl_range *published = &n->step.what.published;
     if (published->count == 0 || published->from != g->range.from || n->step.message.silent)
         return UINT32_MAX;
-    return n->step.what.in_place ? n->step.sent : n->step.encoded;
+    return n->step.what.in_place && n->state.sum == NULL ? n->step.sent : n->step.encoded;
 }
 
 static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
