@@ -1,10 +1,10 @@
 /* algorithm.h - an algorithm: a few vector hooks over a range of elements.
  *
- * Most algorithms publish one (compressed) vector, receive the weighted sum of the neighbours'
- * vectors, and settle. An exchange is a list of stages; each publishes one vector. The node's
- * route cuts a stage into steps (who sends which range to whom): one step along the topology's
- * edges for gossip, many for a ring all-reduce or servers. Hooks work on elements [from, from +
- * count), so that adapting, encoding, sending and combining overlap part by part. */
+ * Most algorithms publish one vector, receive the weighted sum of the neighbours', and settle. An
+ * exchange is a list of stages of one vector each. The node's route cuts a stage into steps (who
+ * sends which range to whom): one along the topology's edges for gossip, many for servers. Hooks
+ * work on elements [from, from + count), so that adapting, encoding, sending and combining overlap.
+ * */
 #ifndef STARLING_ALGORITHM_H
 #define STARLING_ALGORITHM_H
 

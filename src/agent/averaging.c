@@ -87,11 +87,6 @@ static void take_mean(sl_agent *a) {
     s->stage = SL_AVERAGING_NONE;
 }
 
-void sl_agent_act(const sl_agent *a, const sl_act *act) {
-    if (a->node.own != NULL && a->settings.observer.act != NULL)
-        a->settings.observer.act(a->settings.observer.context, act);
-}
-
 /* For who repeats the run. */
 static void note(const sl_agent *a, sl_act_kind kind) {
     if (a->averaging.mean != NULL)

@@ -251,7 +251,10 @@ void sl_agent_notice(sl_agent *agent, const char *format, ...)
 /* Something for the log of events, from any thread. Before the first round nothing is noted. */
 void sl_agent_log(sl_agent *agent, const sl_log_entry *entry);
 /* Of a node at its own times: what it has done, for who repeats the run. */
-void sl_agent_act(const sl_agent *agent, const sl_act *act);
+static inline void sl_agent_act(const sl_agent *a, const sl_act *act) {
+    if (a->node.own != NULL && a->settings.observer.act != NULL)
+        a->settings.observer.act(a->settings.observer.context, act);
+}
 /* From any thread: a checkpoint is written. */
 void sl_agent_note_saved(sl_agent *agent);
 /* From any thread: the loop is to look at it. */
