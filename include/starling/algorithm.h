@@ -1,10 +1,10 @@
 /* algorithm.h - an algorithm: a few vector hooks over a range of elements.
  *
- * Most algorithms publish one vector, receive the weighted sum of the neighbours', and settle. An
- * exchange is a list of stages of one vector each. The node's route cuts a stage into steps (who
- * sends which range to whom): one along the topology's edges for gossip, many for servers. Hooks
- * work on elements [from, from + count), so that adapting, encoding, sending and combining overlap.
- * */
+ * Most algorithms publish one (compressed) vector, receive the weighted sum of the neighbours'
+ * vectors, and settle. An exchange is a list of stages; each publishes one vector. The node's
+ * route cuts a stage into steps (who sends which range to whom): one step along the topology's
+ * edges for gossip, many for a ring all-reduce or servers. Hooks work on elements [from, from +
+ * count), so that adapting, encoding, sending and combining overlap part by part. */
 #ifndef STARLING_ALGORITHM_H
 #define STARLING_ALGORITHM_H
 
@@ -216,7 +216,7 @@ typedef struct sl_state {
     uint64_t seed;
     double loss;       /* this round's, once its gradient is there */
     double samples;    /* training samples of this node, or 1 */
-    float *x;          /* model */
+    float *x, *sum;    /* model; where the step makes the next one, NULL: over x */
     const float *lent; /* of the driver, published and mixed in place of x in this round; NULL: x */
     bool lends;        /* rounds may have such a vector, which is known after the gradient */
     float *g;          /* gradient of this round */
@@ -245,9 +245,8 @@ typedef struct sl_state {
     double push_sum_weight, next_push_sum_weight; /* w_i */
     uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
     bool is_finite;    /* false: a plain vector's sum overflowed, or a number came that is none */
-    bool silent;       /* `speaks` has last said no */
-    bool point_stands; /* a gradient is taken at x: an exchange leaves it as it is */
-    bool alone;        /* the exchange was cut: there is nobody to mix with, until a view */
+    bool silent, point_stands; /* `speaks` has last said no; x is a gradient's point, and stays */
+    bool alone;                /* the exchange was cut: there is nobody to mix with, until a view */
 } sl_state;
 
 /* One part of one node's message. */
