@@ -180,9 +180,10 @@ typedef struct sl_round {
 
 /* How long what was sent stays as it is where it stands, in case it has to be sent again. */
 typedef enum sl_stay {
-    SL_STAY_NONE,  /* it may be overwritten once the node is told that it has left */
-    SL_STAY_STEP,  /* until the next message has left, too */
-    SL_STAY_ANSWER /* until its receiver's message of a later step comes, which says what came */
+    SL_STAY_NONE,   /* it may be overwritten once the node is told that it has left */
+    SL_STAY_STEP,   /* until the next message has left, too */
+    SL_STAY_ANSWER, /* until its receiver's message of a later step comes, which says what came */
+    SL_STAY_ROOM    /* in its room, until the driver calls that free (sl_node_free_rooms) */
 } sl_stay;
 
 /* A message to send: parts 0 ... parts - 1, each to every peer of `to`, which may be nobody. */
@@ -195,6 +196,7 @@ typedef struct sl_outbound {
     bool silent;   /* it has nothing to say: one part without a payload */
     bool mutual;   /* whoever gets it sends its own in the same step */
     sl_stay stays; /* of its payloads */
+    uint32_t room; /* STAY_ROOM: where they are */
 } sl_outbound;
 
 /* What a node at its own times has applied, in its order: with the same acts in the same order it
@@ -300,9 +302,22 @@ SL_API float *sl_node_gradient_buffer(sl_node *node);
 /* Before GRADIENT: publishes and mixes `vector` (dimension), the driver's own, in place of the
  * model, without a gradient step. It must not change until the round is done. NULL: the model. */
 SL_API void sl_node_lend(sl_node *node, const float *vector);
+/* Would a node with these settings, on the host, use rooms? What it publishes then stays in one of
+ * them, and the sum goes to another, as the next model. */
+enum { SL_NODE_ROOMS = 3 };
+SL_API bool sl_node_moves(const sl_node_settings *settings);
+/* Before START: the model moves to the first of these (SL_NODE_ROOMS, stride), which outlive the
+ * node. stride: floats, of which the first `dimension` are used. */
+SL_API void sl_node_take_rooms(sl_node *node, float *rooms, size_t stride);
+/* Before GRADIENT and FINAL: rooms that nobody reads any more, a bit each. None: the sum goes to
+ * where the model is, as without rooms. */
+SL_API void sl_node_free_rooms(sl_node *node, unsigned rooms);
 SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
 /* Begin no round after `round`, which has not ended; 0: no limit. */
 SL_API void sl_node_hold(sl_node *node, uint64_t round);
+/* Of the round under way: what of the model is as the round will leave it, one range after the
+ * other. Where they come one by one; false: there are no more yet. */
+SL_API bool sl_node_mixed(const sl_node *node, uint32_t index, sl_range *out);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);
 /* 1 unless push-sum. */

@@ -390,6 +390,7 @@ static bool move(sl_agent *a) {
     const bool turned = sl_agent_turn(a);
     bool sent = sl_agent_send_parts(a) || turned;
     sent = sl_state_transfer_give(a) || sent;
+    sl_agent_tell_mixed(a);
     return sl_returning_step_aside(a) || sl_members_go_on(a) || sent || happened > 0;
 }
 

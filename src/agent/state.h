@@ -30,6 +30,12 @@ typedef enum agent_phase {
     PHASE_OVER     /* done, or `error` says why not */
 } agent_phase;
 
+/* What the task was told of the round's model. */
+typedef struct sl_told_ranges {
+    uint64_t round;
+    uint32_t count; /* of sl_node_mixed */
+} sl_told_ranges;
+
 /* What other threads ask for, and see, under the mutex. */
 typedef struct sl_agent_shown {
     pthread_mutex_t mutex;
@@ -148,6 +154,7 @@ struct sl_agent {
     sl_neighbour **receivers; /* (receiver_count) of the message in the outbox */
     uint32_t receiver_count;
     sl_await tells; /* of a node at its own times */
+    sl_told_ranges told;
 
     sl_agent_times times;
     sl_record record;
@@ -261,6 +268,8 @@ void sl_agent_note_saved(sl_agent *agent);
 void sl_agent_wish(sl_agent *agent, unsigned bit);
 /* Shows other threads what there is now. */
 void sl_agent_look(sl_agent *agent);
+/* Tells the task what of the round's model is there already. */
+void sl_agent_tell_mixed(sl_agent *agent);
 /* Of a request to stop: why. */
 sl_error sl_agent_end_asked(sl_agent *agent);
 

@@ -15,7 +15,7 @@ static size_t elements_of(const sl_agent *a) {
 void sl_state_transfer_close(sl_agent *a) {
     sl_state_transfer *f = &a->cohort.transfer;
     free(f->model);
-    if (f->snapshot != NULL)
+    if (f->snapshot != NULL && !sl_side_shares(&a->side, f->snapshot))
         a->side.vec->release_host(f->snapshot);
     f->model = f->snapshot = NULL;
 }
@@ -82,6 +82,8 @@ static bool take_place(sl_agent *a, sl_neighbour *n) {
     sl_error error;
     if (f->receiver != NULL && (f->receiver != n || f->taken < f->sent))
         return false;
+    if (f->snapshot == NULL)
+        f->snapshot = sl_side_share(&a->side, bytes);
     if (f->snapshot == NULL)
         f->snapshot = a->side.vec->allocate_host(bytes);
     return f->snapshot != NULL &&

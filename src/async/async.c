@@ -305,6 +305,7 @@ static int begin(sl_async *n, sl_update *update, sl_error *error) {
     if (n->at_rest.serves_count > 0 && n->served.clocks == NULL)
         return no_memory(n, error);
     if (n->at_rest.rests && n->view == NULL) {
+        n->awaits_model = false;
         sl_async_go_on_from_pieces(n);
         return 0;
     }
