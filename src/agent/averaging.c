@@ -140,10 +140,10 @@ static bool gather(sl_agent *a) {
     return answer == 0 && drain(a);
 }
 
-bool sl_averaging_advance(sl_agent *a, bool is_void) {
+bool sl_averaging_advance(sl_agent *a, bool is_void, bool is_behind) {
     int answer;
     /* One that had not heard yet that all have come rests, and gathers under the next view. */
-    const bool anew = a->node.own != NULL && !is_void && sl_members_is_behind(a);
+    const bool anew = a->node.own != NULL && !is_void && is_behind;
     if (a->averaging.stage == SL_AVERAGING_DRAINS && anew)
         a->averaging.stage = SL_AVERAGING_WAITS;
     if (a->averaging.stage == SL_AVERAGING_DRAINS)

@@ -296,8 +296,8 @@ void sl_averaging_close(sl_agent *agent);
 /* The last round is done: begins. False: there is nothing to do. */
 bool sl_averaging_begin(sl_agent *agent);
 /* While there is one. True: all is added up, and the node's model is the average; or it is given
- * up. is_void: somebody does not come to it. */
-bool sl_averaging_advance(sl_agent *agent, bool is_void);
+ * up. is_void: somebody does not come to it. is_behind: somebody is in the next view already. */
+bool sl_averaging_advance(sl_agent *agent, bool is_void, bool is_behind);
 
 /* trust.c */
 int sl_trust_open(sl_agent *agent, sl_error *error);
