@@ -245,9 +245,8 @@ typedef struct sl_state {
     double push_sum_weight, next_push_sum_weight; /* w_i */
     uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
     bool is_finite;    /* false: a plain vector's sum overflowed, or a number came that is none */
-    bool silent;       /* `speaks` has last said no */
-    bool point_stands; /* a gradient is taken at x: an exchange leaves it as it is */
-    bool alone;        /* the exchange was cut: there is nobody to mix with, until a view */
+    bool silent, point_stands; /* `speaks` has last said no; x is a gradient's point, and stays */
+    bool alone;                /* the exchange was cut: there is nobody to mix with, until a view */
 } sl_state;
 
 /* One part of one node's message. */
