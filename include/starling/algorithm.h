@@ -246,6 +246,7 @@ typedef struct sl_state {
     uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
     bool is_finite;    /* false: a plain vector's sum overflowed, or a number came that is none */
     bool silent;       /* `speaks` has last said no */
+    bool point_stands; /* a gradient is taken at x: an exchange leaves it as it is */
     bool alone;        /* the exchange was cut: there is nobody to mix with, until a view */
 } sl_state;
 

@@ -67,6 +67,7 @@ typedef struct sl_node_view {
 
 typedef struct sl_node_settings {
     uint32_t rank;
+    uint32_t ranks; /* of nodes at their own times: how many any view may have; 0: the topology's */
     uint64_t rounds;
     uint64_t epoch_rounds; /* of a pass over the data; 0: there is none */
     size_t dimension;
@@ -138,6 +139,7 @@ typedef enum sl_event_type {
     SL_EVENT_ACKNOWLEDGED, /* peer has all that was sent to it, where the last of it asked for that
                             */
     SL_EVENT_TURN,         /* update.turn has asked for it: nothing else happens at this instant */
+    SL_EVENT_GATHER,       /* at rest, before VIEW: what is on its way is added, but after a CUT */
     SL_EVENT_REST /* it begins no exchange and applies no gradient until RELEASED or VIEW, and ends
                      what is under way */
 } sl_event_type;
@@ -209,17 +211,23 @@ typedef enum sl_act_kind {
     SL_ACT_COMMIT,   /* at the server: peer's gradient `number`, parts [from, to) */
     SL_ACT_SERVE,    /* at the server: its model as it is, parts [from, to), goes to peer */
     SL_ACT_VIEW,     /* view `number` begins */
+    SL_ACT_GATHER,   /* before it: what was on its way is added, up to these versions */
     SL_ACT_ADD,      /* after its last round: what was on its way to it */
-    SL_ACT_GIVES_UP  /* it ends without the final average */
+    SL_ACT_GIVES_UP, /* it ends without the final average */
+    SL_ACT_GIVES,    /* its model as it is, for peer, which has asked as number `number` */
+    SL_ACT_JOINS,    /* as a new process, which begins with the model that peer gave so */
+    SL_ACT_RETURNS   /* it goes on with that */
 } sl_act_kind;
-enum { SL_ACT_KINDS = SL_ACT_GIVES_UP + 1 };
+enum { SL_ACT_KINDS = SL_ACT_RETURNS + 1 };
 
 typedef struct sl_act {
     sl_act_kind kind;
     uint32_t peer;
     uint64_t number;
     uint32_t from, to;
-    const uint64_t *versions; /* COMBINE: (version_count) of the in-neighbours, by rank */
+    const uint64_t *versions; /* COMBINE: (version_count) of the in-neighbours, by rank; GATHER:
+                                 the latest that it has of each peer; GIVES: at rest, parts of each
+                                 server's model */
     uint32_t version_count;
 } sl_act;
 
@@ -307,6 +315,9 @@ SL_API void sl_node_free_rooms(sl_node *node, unsigned rooms);
 SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
 /* Begin no round after `round`, which has not ended; 0: no limit. */
 SL_API void sl_node_hold(sl_node *node, uint64_t round);
+/* Of the round under way: what of the model is as the round will leave it, one range after the
+ * other. Where they come one by one; false: there are no more yet. */
+SL_API bool sl_node_mixed(const sl_node *node, uint32_t index, sl_range *out);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);
 /* 1 unless push-sum. */

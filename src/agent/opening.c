@@ -478,9 +478,9 @@ static int check_joining(const sl_agent_settings *s, sl_error *error) {
                        "rank %u: the %u nodes of the topology begin the run; further ranks join "
                        "it (--join)",
                        s->rank, nodes);
-    if (s->joins && s->experiment->algorithm.overlap_rounds > 0)
+    if (s->joins && s->meets && s->experiment->algorithm.overlap_rounds > 0)
         return sl_fail(error, SL_EINVAL,
-                       "agent %u cannot join: algorithm.overlap_rounds lets nobody come back yet",
+                       "agent %u cannot join: algorithm.overlap_rounds lets nobody join a loop yet",
                        s->rank);
     if (!s->joins || s->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE)
         return 0;

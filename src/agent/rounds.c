@@ -443,8 +443,7 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
         if (update->released[i] != NULL)
             sl_neighbour_consumed(update->released[i]);
     for (size_t i = 0; i < update->act_count; i++)
-        if (a->settings.observer.act != NULL)
-            a->settings.observer.act(a->settings.observer.context, &update->acts[i]);
+        sl_agent_act(a, &update->acts[i]);
     a->side.now.round = sl_machine_round(&a->node);
     a->side.now.exchange = sl_machine_exchange(&a->node);
     if (result != 0)

@@ -422,6 +422,19 @@ int sl_incoming_end(sl_node *n, sl_error *error) {
     return result;
 }
 
+/* Nothing changes the model after it is combined. */
+bool sl_node_mixed(const sl_node *n, uint32_t index, sl_range *out) {
+    const sl_algorithm *a = n->algorithm;
+    const sl_group *g = n->room.groups;
+    const bool stays = a->route == SL_ROUTE_TOPOLOGY && a->stage_count == 1 && a->settle == NULL &&
+                       a->finish == NULL && n->settings.buckets == NULL && n->settings.vec->on_host;
+    if (!stays || !n->round.exchanging || !n->step.what.in_place || n->step.group_count != 1 ||
+        index >= g->combined)
+        return false;
+    *out = sl_node_part_range(g->set, g->range.from, index);
+    return true;
+}
+
 void sl_incoming_leave(sl_node *n) {
     n->step.given = sl_given(&n->state);
     for (uint32_t i = 0; i < n->step.group_count; i++)

@@ -541,6 +541,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         break;
     case SL_EVENT_ACKNOWLEDGED:
     case SL_EVENT_TURN:
+    case SL_EVENT_GATHER:
     case SL_EVENT_REST:
         break;
     }
