@@ -219,8 +219,7 @@ typedef struct sl_state {
     float *x, *sum;    /* model; where the step makes the next one, NULL: over x */
     const float *lent; /* of the driver, published and mixed in place of x in this round; NULL: x */
     bool lends;        /* rounds may have such a vector, which is known after the gradient */
-    float *g;          /* gradient of this round */
-    float *m;          /* momentum buffer, NULL when momentum is 0 */
+    float *g, *m;      /* gradient of this round; momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
     float **replicas;    /* (replica_count) their sum, or one each, by `in`; or what came */
     float *received;     /* (slots, received_length), of which the replicas are parts */

@@ -594,7 +594,3 @@ uint64_t sl_node_open_exchange(const sl_node *n, sl_row *from) {
     *from = step.in;
     return exchange;
 }
-
-double sl_node_push_sum_weight(const sl_node *n) {
-    return n->state.push_sum_weight;
-}
