@@ -73,7 +73,8 @@ void fake_set_memory(void *memory, int value, size_t bytes) {
     enum { PAGE = 4096, PAGES = 256 };
     char *at = memory, *end = at + bytes;
     if (guarded && value == 0 && bytes >= PAGES * PAGE) {
-        char *first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE, *last = end - (uintptr_t)end % PAGE;
+        char *first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE,
+             *last = end - (uintptr_t)end % PAGE;
         memset(at, 0, (size_t)(first - at));
         at = madvise(first, (size_t)(last - first), MADV_DONTNEED) == 0 ? last : first;
     }

@@ -396,8 +396,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
         return forbidden;
     if (fake_stays() != cudaSuccess)
         return fake_keep(fake_stays());
-    return fake_keep(counter_has(&e->passed, e->recorded) ? cudaSuccess
-                                                                        : cudaErrorNotReady);
+    return fake_keep(counter_has(&e->passed, e->recorded) ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {

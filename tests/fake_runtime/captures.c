@@ -1,5 +1,5 @@
-/* captures.c - the plug-in for GPUs over fake.h: what is captured, here or by others, and streams and
- * memory of others. */
+/* captures.c - the plug-in for GPUs over fake.h: what is captured, here or by others, and streams
+ * and memory of others. */
 #include "scene.h"
 
 /* ---- repeated operations ---- */
