@@ -84,6 +84,7 @@ bool device_event_passed(sl_vec_event *event, int notify_fd);
  * when they are done. */
 void device_order_out(void);
 void device_begin_copy_out(void *host, const void *from, size_t bytes);
+void device_begin_copy(void *to, const void *from, size_t bytes); /* on the device, as out */
 void device_begin_copies_in(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
                             sl_vec_event *copied);
 

@@ -36,11 +36,11 @@ typedef struct driver_access {
 /* X(name, parameters) */
 #define SL_DRIVER_CALLS(X)                                                                         \
     X(cuMemGetAllocationGranularity, (size_t * bytes, const driver_properties *of, int option))    \
-    X(cuMemCreate, (driver_handle * out, size_t bytes, const driver_properties *of,                \
-                    unsigned long long flags))                                                     \
+    X(cuMemCreate,                                                                                 \
+      (driver_handle * out, size_t bytes, const driver_properties *of, unsigned long long flags))  \
     X(cuMemRelease, (driver_handle handle))                                                        \
-    X(cuMemExportToShareableHandle, (void *out, driver_handle handle, int type,                    \
-                                     unsigned long long flags))                                    \
+    X(cuMemExportToShareableHandle,                                                                \
+      (void *out, driver_handle handle, int type, unsigned long long flags))                       \
     X(cuMemImportFromShareableHandle, (driver_handle * out, void *descriptor, int type))           \
     X(cuMemAddressReserve, (driver_address * out, size_t bytes, size_t alignment,                  \
                             driver_address wanted, unsigned long long flags))                      \

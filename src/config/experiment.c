@@ -340,11 +340,7 @@ static int check_asynchronous(const sl_experiment *e, sl_error *error) {
         {strcmp(e->device, "cpu") != 0, "device", "take \"cpu\""},
         {e->checkpoint.every > 0 && e->membership.on_loss != SL_ON_LOSS_CONTINUE,
          "checkpoint.every, where membership.on_loss is \"stop\"", "take \"continue\""},
-        {e->checkpoint.every > 0 && e->algorithm.server == SL_SERVER_SHARDED,
-         "checkpoint.every, where algorithm.server is \"sharded\"", "take one server"},
         {e->faults.count > 0, "faults", "leave it out"},
-        {e->membership.joiners > 0, "membership.joiners", "set it to 0"},
-        {e->transport.norm_limit > 0, "transport.norm_limit", "set it to 0"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].is_set)

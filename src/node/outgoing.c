@@ -70,11 +70,23 @@ static sl_source gather(sl_node *n) {
     return (sl_source){.vector = n->buffer.memory};
 }
 
+/* To where its parts leave from. */
+static void stage(sl_node *n) {
+    const sl_way_out *way = &n->settings.way_out;
+    const sl_codec *codec = n->step.outgoing->codec;
+    if (way->take == NULL || n->buffer.memory == NULL)
+        return;
+    void *shared = way->take(way->context, sl_codec_parts(codec) * sl_codec_stride(codec));
+    n->step.is_shared = shared != NULL;
+    sl_encoder_stage(n->step.outgoing->encoder, shared != NULL ? shared : n->buffer.memory);
+}
+
 static int begin_encoder(sl_node *n, sl_error *error) {
     sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number);
     const bool gathers =
         n->settings.direct && !sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec);
     sl_source source = gathers ? gather(n) : source_of(n);
+    stage(n);
     int result = sl_encoder_begin(n->step.outgoing->encoder, &message, &source);
     return result != 0 ? name_encoding(n, result, error) : 0;
 }
@@ -86,6 +98,8 @@ static bool is_mutual(const sl_exchange_step *step) {
 }
 
 static sl_stay stays(const sl_node *n) {
+    if (n->state.sum != NULL)
+        return SL_STAY_ROOM;
     return n->settings.vec->on_host &&
                    sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec)
                ? sl_route_stays(&n->view.route, n->state.exchange, n->step.number, &n->step.what)
@@ -100,7 +114,8 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
                                     .to = n->step.what.out,
                                     .silent = silent,
                                     .mutual = is_mutual(&n->step.what),
-                                    .stays = stays(n)};
+                                    .stays = stays(n),
+                                    .room = n->state.sum != NULL ? sl_rooms_home(n) : 0};
     n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
     *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=
         n->step.what.out.count;

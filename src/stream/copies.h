@@ -20,14 +20,20 @@
 #define SL_COPIES_H
 
 #include "starling/error.h"
+#include "starling/vec.h"
 #include "wire/frame.h"
 
 #define SL_COPY_NONE UINT32_MAX
+
+/* Vectors that stay as they are while somebody uses them: they are sent from where they stand. Each
+ * is a place beyond those of copies. */
+enum { SL_COPIES_ROOMS = 3 };
 
 typedef struct sl_copy {
     sl_frame frame;
     uint8_t *copy;          /* (stride) */
     const uint8_t *payload; /* that, or the node's */
+    const uint8_t *kept;    /* in memory that others read, where it stays; NULL: it is not there */
     uint32_t users;         /* neighbours that may not have it; 0: the place is free */
     bool answered;          /* before the node overwrites it, they say that it came */
 } sl_copy;
@@ -39,7 +45,8 @@ typedef struct sl_copies {
     uint32_t *free;  /* (free_count) the place freed last is taken first: it is in cache */
     uint8_t *memory; /* (memory_bytes) of all copies, SL_VEC_ALIGNMENT */
     size_t memory_bytes;
-    bool is_given; /* the memory is the caller's */
+    bool is_given;                   /* the memory is the caller's */
+    uint32_t rooms[SL_COPIES_ROOMS]; /* how many use each */
 } sl_copies;
 
 /* Bytes of memory that so many copies need. */
@@ -54,6 +61,12 @@ void sl_copies_close(sl_copies *copies);
  * until its receivers' messages come. */
 uint32_t sl_copies_add(sl_copies *copies, const sl_frame *frame, const void *payload,
                        bool answered);
+/* The part is where others read it, on a device it may be, and stays until its place is free. */
+void sl_copies_keep(sl_copies *copies, uint32_t place);
+/* A copy of one that is kept on a device, for who does not read it there. */
+void sl_copies_fetch(sl_copies *copies, uint32_t place, const sl_vec_ops *device);
+/* Is some part of this memory kept? */
+bool sl_copies_keep_any(const sl_copies *copies, const uint8_t *memory, size_t bytes);
 /* Is this part there still? */
 bool sl_copies_is(const sl_copies *copies, uint32_t place, const sl_frame *frame);
 /* The node is about to overwrite it. */
@@ -63,7 +76,14 @@ void sl_copies_make(sl_copies *copies, uint32_t place);
 bool sl_copies_lack_others(const sl_copies *copies, uint64_t exchange, uint32_t step);
 /* Copies all of those. */
 void sl_copies_make_others(sl_copies *copies, uint64_t exchange, uint32_t step);
-/* One user less. */
+/* One user more, or less. */
+void sl_copies_use(sl_copies *copies, uint32_t place);
 void sl_copies_drop(sl_copies *copies, uint32_t place);
+/* The place of a vector. */
+static inline uint32_t sl_copies_room(const sl_copies *copies, uint32_t room) {
+    return copies->count + room;
+}
+/* Where the part of this place is now, which was at `payload` when it was sent. */
+const void *sl_copies_payload(const sl_copies *copies, uint32_t place, const void *payload);
 
 #endif

@@ -68,6 +68,8 @@ def check_gone_on(scene, running, nodes, lost):
         )
         check(f"lost                agent {rank} in round" in running.out, "no line of the table")
     check(os.path.exists(scene.path("run/model.npy")), "there is no averaged model")
+    left = [name for name in os.listdir("/dev/shm") if "starling" in name]
+    check(not left, f"memory of those who were killed is left: {left}")
 
 
 def check_mean(running, nodes, lost):

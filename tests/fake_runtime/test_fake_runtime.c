@@ -1,5 +1,6 @@
 /* test_fake_runtime.c - the plug-in for GPUs over gpu/emulated/fake.h: order, notices, failures,
- * and that what fake.h forbids ends the program. */
+ * memory of other processes, and that what fake.h forbids ends the program. */
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -443,6 +444,44 @@ static void write_what_is_read_as_constant(cudaStream_t s, float *v, float *plai
 static void note_an_allocation(cudaStream_t s, float *v, float *plain) {
     device_graph_begin();
     device_allocate(BYTES);
+}
+
+/* ---- memory of several processes ---- */
+
+/* A process makes it, and is killed; this one reads it until it closes it. */
+START_TEST(memory_of_a_killed_process_stays) {
+    int pair[2], descriptor = -1;
+    char path[64];
+    ck_assert_int_eq(pipe(pair), 0);
+    const pid_t owner = fork();
+    if (owner == 0) {
+        open_device();
+        device_share *mine = device_share_open(BYTES, &descriptor, text);
+        fill(device_share_memory(mine), 3);
+        device_fence(text);
+        const bool told = write(pair[1], &descriptor, sizeof descriptor) == sizeof descriptor;
+        _exit(told && pause());
+    }
+    ck_assert_int_eq(read(pair[0], &descriptor, sizeof descriptor), sizeof descriptor);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)owner, descriptor);
+    descriptor = open(path, O_RDWR);
+    kill(owner, SIGKILL);
+    ck_assert_int_eq(waitpid(owner, NULL, 0), owner);
+    open_device();
+    float *v = host_vector(0);
+    for (int i = 0; i < 2; i++) { /* addresses come again */
+        device_share *its = device_share_map(descriptor, BYTES, text);
+        ck_assert_msg(its != NULL, "%s", text);
+        device_copy_out(v, device_share_memory(its), BYTES);
+        expect_all(v, 3);
+        device_share_close(its);
+    }
+    setenv("STARLING_NO_PEERS", "1", 1);
+    ck_assert_ptr_null(device_share_map(descriptor, BYTES, text));
+    ck_assert_str_eq(text, "access from this GPU: operation not supported");
+    setenv("STARLING_OLD_DRIVER", "1", 1);
+    ck_assert_ptr_null(device_share_open(BYTES, &descriptor, text));
+    ck_assert_str_eq(text, "this driver cannot share memory of the GPU");
 }
 
 static void CUDART_CB call_from_a_callback(void *unused) {

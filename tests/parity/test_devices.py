@@ -208,6 +208,42 @@ def check_learning_direct(starling, name):
     )
 
 
+# Runs a command in a network of its own, and leaves what the network has counted in a file.
+ALONE = """#!/bin/sh
+exec unshare --net sh -c 'ip link set lo up && "$@"; code=$?
+cat /proc/net/netstat >"$0"; exit $code' "{0}.counts" "{1}" "$@"
+"""
+
+
+def octets(starling, name, env, memory):
+    """What a run leaves, and the bytes that it has sent by sockets."""
+    with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
+        alone = os.path.join(folder, "alone")
+        with open(alone, "w") as file:
+            file.write(ALONE.format(alone, starling))
+        os.chmod(alone, 0o755)
+        if subprocess.run([alone, "--version"], capture_output=True).returncode != 0:
+            raise Skipped("no network of its own can be had here")
+        transport = {"chunk_bytes": 4096, "timeout_s": TIMEOUT_S, "memory": memory}
+        more = {"transport": transport, "record": {"every": 2, "parameters_at": [0, 2, ROUNDS]}}
+        found = outcome(alone, "run", name, "cuda:0", env, "quadratic", more)
+        with open(alone + ".counts") as file:
+            names, counts = [line.split() for line in file if line.startswith("IpExt:")]
+    return found, int(counts[names.index("OutOctets")])
+
+
+def check_shared(starling, name, variable):
+    """Where neighbours on GPUs of one host read each other's memory, or the host's if they cannot,
+    no payload goes by sockets, and bits are the same."""
+    env = {**guarded(starling), **({variable: "1"} if variable else {})}
+    found, sent = octets(starling, name, env, "auto")
+    compare(found, on_cpu(starling, name))
+    by_sockets, all_sent = octets(starling, name, env, "off")
+    compare(by_sockets, on_cpu(starling, name))
+    data = sum({row["node"]: row["bytes_sent"] for row in found[0]}.values())
+    check(all_sent - sent > 0.75 * data > 0, f"{data} bytes of {all_sent}, or {sent}, by sockets")
+
+
 def check_refused(
     starling, device, env, code, *texts, command="sim", case="all-reduce", lines=1, otherwise=None
 ):
@@ -362,6 +398,10 @@ def all_tests(starling):
             yield f"direct {name}", lambda name=name: check_direct(starling, name)
     for name in LEARNING_DIRECT[::stride]:
         yield f"learning direct {name}", lambda name=name: check_learning_direct(starling, name)
+    for variable in ("", "STARLING_NO_PEERS", "STARLING_OLD_DRIVER")[::stride]:
+        for name in BETWEEN_AGENTS[:5:stride]:
+            shared = lambda name=name, variable=variable: check_shared(starling, name, variable)
+            yield f"shared {name} {variable}".strip(), shared
     for after in (50, 65, 80)[::stride]:
         name = f"a device that fails after {after} operations"
         yield name, lambda after=after: check_failing(starling, after)

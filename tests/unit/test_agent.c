@@ -42,7 +42,7 @@ static char why[SL_ARENA_WHY_MAX];
 
 /* Both hand their memory to the other. */
 static void hand_over(peer *p) {
-    sl_mailbox *mailbox = sl_mailbox_open();
+    sl_mailbox *mailbox = sl_mailbox_open(NULL);
     uint8_t bytes[SL_OFFER_BYTES];
     sl_memory_offer mine;
     sl_hello hello = own_hello(false);
@@ -64,7 +64,12 @@ static void hand_over(peer *p) {
 static void refer(peer *p, uint64_t round, sl_reference to) {
     uint8_t bytes[SL_REFERENCE_BYTES];
     sl_reference_encode(&to, bytes);
-    peer_send_frame(p, SL_FRAME_REF, round, bytes, sizeof bytes);
+    peer_send_as(p,
+                 (sl_frame){.type = SL_FRAME_DATA,
+                            .refers = true,
+                            .exchange = round,
+                            .payload_bytes = sizeof bytes},
+                 bytes);
 }
 
 /* Of both, what comes is where the other one has it. */
@@ -88,7 +93,7 @@ static void read_each_other(peer *p) {
 
 START_TEST(neighbours_of_one_host_read_each_other_s_memory) {
     EXPECT_WELL(sl_arena_open(&arena, PART_BYTES, &error));
-    referred = (sl_reference){0, D * sizeof(float)};
+    referred = (sl_reference){.bytes = D * sizeof(float)};
     memory = "auto";
     meet(read_each_other);
     expect_well_ended(2.75f);
@@ -102,11 +107,11 @@ static void refer_wrongly(peer *p) {
 
 START_TEST(what_is_not_in_the_memory_that_was_offered_is_refused) {
     const sl_reference rows[] = {
-        {0, PART_BYTES + 4}, /* longer than a part */
-        {2 * PART_BYTES, D * sizeof(float)},
-        {4, D * sizeof(float)}, /* between two numbers' places */
-        {UINT64_MAX - 63, 64},
-        {0, UINT64_MAX},
+        {0, PART_BYTES + 4, 0}, /* longer than a part */
+        {2 * PART_BYTES, D * sizeof(float), 0},
+        {4, D * sizeof(float), 0}, /* between two numbers' places */
+        {UINT64_MAX - 63, 64, 0},
+        {0, UINT64_MAX, 0},
     };
     const size_t count = sizeof rows / sizeof *rows;
     memory = "auto";
