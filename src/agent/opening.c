@@ -133,13 +133,6 @@ static int give_place(sl_agent *a, sl_node_settings *settings, sl_error *error) 
     return result;
 }
 
-static void *publish(void *agent, size_t bytes) {
-    sl_agent *a = agent;
-    return a->side.published != NULL
-               ? sl_side_publish(&a->side, a->neighbours, a->neighbour_count, bytes)
-               : NULL;
-}
-
 static int open_node(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_task *task = &a->settings.task;
@@ -174,7 +167,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.receive_rows = true; /* a neighbour's pool */
     settings.notify_fd = a->notify_fd;
     settings.direct = a->side.direct;
-    settings.way_out = (sl_way_out){publish, a};
+    settings.way_out = (sl_way_out){sl_agent_publish, a};
     settings.lends = task->lend != NULL;
     settings.turns = a->side.goes_on;
     settings.tensor_ends = task->tensor_ends;
@@ -339,35 +332,6 @@ static int open_envelopes(sl_agent *a, sl_error *error) {
     return sl_sealed_buffers_open(&a->side.guard.envelopes, a->side.fabric, owners, bytes, error);
 }
 
-/* Is all that comes a plain vector, of which nothing has to be checked before it is used? */
-static bool comes_plain(const sl_agent *a) {
-    const sl_algorithm *algorithm = sl_algorithm_of(&a->plan.config, NULL);
-    return a->plan.config.compressor.kind == SL_COMPRESSOR_IDENTITY && a->plan.phase_count == 0 &&
-           algorithm != NULL && !sl_algorithm_sums_sparse(algorithm) &&
-           a->settings.experiment->transport.norm_limit == 0;
-}
-
-/* Messages of plain vectors, whose receivers have nothing to check on the host, leave from the
- * device's memory where neighbours of this host can read it. */
-static void open_published(sl_agent *a) {
-    void *bases[REGIONS_MAX];
-    size_t bytes[REGIONS_MAX], most = 0;
-    char why[SL_ARENA_WHY_MAX];
-    const size_t count = sl_machine_regions(&a->node, bases, bytes, REGIONS_MAX);
-    if (!a->side.reads || a->side.vec->share == NULL || a->node.rounds == NULL || !comes_plain(a))
-        return;
-    for (size_t i = 0; i < count; i++)
-        most = bytes[i] > most ? bytes[i] : most;
-    a->side.device = a->side.vec->share;
-    a->side.published_bytes = 2 * sl_round_up(most, SL_VEC_ALIGNMENT);
-    if (most > 0 &&
-        !sl_arena_open_on(&a->side.published, a->side.device, a->side.published_bytes, why))
-        sl_agent_notice(a,
-                        "transport.memory: neighbours on this host do not read this GPU's memory: "
-                        "%s; what this agent sends goes through the host's",
-                        why);
-}
-
 static size_t room_bytes(const sl_agent *a) {
     return sl_round_up(a->settings.task.dimension * sizeof(float), SL_VEC_ALIGNMENT);
 }
@@ -394,7 +358,7 @@ static int open_copies(sl_agent *a, sl_error *error) {
     const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.limits.window;
     const size_t part_bytes = a->side.limits.part_bytes_max;
     a->side.reads = copies > 0 && a->settings.experiment->transport.memory == SL_MEMORY_AUTO;
-    a->side.reads_in_place = a->side.vec->on_host && comes_plain(a);
+    a->side.reads_in_place = a->side.vec->on_host && sl_agent_comes_plain(a);
     const size_t bytes = sl_copies_bytes(copies, part_bytes);
     open_arena(a, bytes);
     return sl_copies_open(&a->side.copies, copies, part_bytes, sl_side_share(&a->side, bytes),
@@ -435,7 +399,7 @@ static int open_pools(sl_agent *a, sl_error *error) {
     if (result == 0)
         result = register_memory(a, error);
     if (result == 0)
-        open_published(a);
+        sl_agent_open_published(a);
     return result;
 }
 

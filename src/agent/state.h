@@ -313,4 +313,12 @@ void sl_trust_tick(sl_agent *agent);
 /* The loop, which wakes for the fabric, the worker, a request to stop, the device, and time. */
 int sl_agent_open_loop(sl_agent *agent, sl_error *error);
 
+/* ---- publishing.c ---- */
+
+/* Is all that comes a plain vector, of which nothing has to be checked before it is used? */
+bool sl_agent_comes_plain(const sl_agent *a);
+void sl_agent_open_published(sl_agent *a);
+/* sl_way_out.take, of an agent. */
+void *sl_agent_publish(void *agent, size_t bytes);
+
 #endif
