@@ -6,7 +6,6 @@ import glob
 import json
 import math
 import os
-import signal
 
 from _here import check, read_json, read_lines, run_tests
 
