@@ -117,7 +117,7 @@ size_t device_product_bytes(void) {
 bool device_open_products(void *space, char text[DEVICE_TEXT_MAX]) {
     void *library = is_exact(text) ? load(text) : NULL;
     cublas.space = space;
-    cuda_work(); /* a new thread would open it on device 0 */
+    cuda_stream(WORK); /* a new thread would open it on device 0 */
     return library != NULL && find_functions(library, text) && set_up(text);
 }
 
@@ -145,7 +145,7 @@ void device_multiply(const device_product *p) {
     const float *kept = p->add ? &one : &zero;
     assert(cublas.handle != NULL);
     launches_count(LAUNCH_product);
-    work_on(cuda_work());
+    work_on(cuda_stream(WORK));
     if (p->count == 1)
         check(cublas.multiply(cublas.handle, b, a, n, m, k, &p->scale, p->b.at, b_line, p->a.at,
                               a_line, kept, p->c, c_line),

@@ -36,7 +36,10 @@ int device_count(char text[DEVICE_TEXT_MAX]) {
 
 bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MAX]) {
     struct cudaDeviceProp p;
+    int version = 0;
     cudaError_t result = cudaGetDeviceProperties(&p, index);
+    if (result == cudaSuccess)
+        result = cudaRuntimeGetVersion(&version);
     if (result != cudaSuccess) {
         cudaGetLastError();
         snprintf(text, DEVICE_TEXT_MAX, "cuda:%d: %s", index, cudaGetErrorString(result));
@@ -46,7 +49,7 @@ bool device_describe(int index, device_properties *out, char text[DEVICE_TEXT_MA
     out->major = p.major;
     out->minor = p.minor;
     out->bytes = p.totalGlobalMem;
-    out->emulated = false;
+    out->emulated = version == 0; /* the runtime of tests (emulated/) */
     if (p.major < CAPABILITY_MAJOR_MIN)
         snprintf(text, DEVICE_TEXT_MAX,
                  "cuda:%d (%.100s) has compute capability %d.%d; %d.0 or more is needed", index,

@@ -216,7 +216,7 @@ typedef struct sl_state {
     uint64_t seed;
     double loss;       /* this round's, once its gradient is there */
     double samples;    /* training samples of this node, or 1 */
-    float *x;          /* model */
+    float *x, *sum;    /* model; where the step makes the next one, NULL: over x */
     const float *lent; /* of the driver, published and mixed in place of x in this round; NULL: x */
     bool lends;        /* rounds may have such a vector, which is known after the gradient */
     float *g;          /* gradient of this round */
@@ -246,6 +246,7 @@ typedef struct sl_state {
     uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
     bool is_finite;    /* false: a plain vector's sum overflowed, or a number came that is none */
     bool silent;       /* `speaks` has last said no */
+    bool point_stands; /* a gradient is taken at x: an exchange leaves it as it is */
     bool alone;        /* the exchange was cut: there is nobody to mix with, until a view */
 } sl_state;
 

@@ -46,6 +46,9 @@ typedef struct sl_checkpoint_owner {
 SL_API int sl_checkpoint_owner_of(sl_checkpoint_owner *out, const sl_experiment *experiment,
                                   const sl_task *task, uint64_t run_id, sl_error *error);
 
+struct sl_machine; /* a node, of either kind: sessions, which fill it, know more */
+struct sl_checkpoint_view;
+
 /* What a driver (agent, simulator) does with checkpoints, beside checkpoint.every and .keep. */
 typedef struct sl_checkpoints {
     const char *folder; /* of the files; made if its parent is there. Borrowed. NULL: `opened` */
@@ -60,8 +63,13 @@ typedef struct sl_checkpoints {
                                   read between rounds; NULL: nobody does. Borrowed */
     /* In place of files: each node before it starts. Who keeps its state fills it, if it is to
      * resume, and may read it later, between two rounds (starling/node.h). NULL: there are files */
-    int (*opened)(void *context, uint32_t rank, sl_node *node, sl_error *error);
-    void *context; /* borrowed */
+    int (*opened)(void *context, uint32_t rank, const struct sl_machine *node, sl_error *error);
+    /* With `opened`, of an agent at its own times: its node is at rest, and `view` begins, which
+     * all of SL_MEET_CUT wait for (src/agent/collectives). To go on from there, `round` and `view`
+     * are given then. */
+    void (*cut)(void *context, uint64_t round, const struct sl_checkpoint_view *view);
+    const struct sl_checkpoint_view *view; /* borrowed; NULL: there is none */
+    void *context;                         /* borrowed */
 } sl_checkpoints;
 
 /* checkpoint.path, or else RUN/checkpoints. */

@@ -215,6 +215,10 @@ typedef struct sl_experiment {
  * text), fills in defaults, validates, opens the topology. Close with sl_experiment_close. */
 SL_API int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides,
                               size_t override_count, sl_error *error);
+/* The same; watch (may be NULL) hears how far the topology's weights are optimized. */
+SL_API int sl_experiment_load_watched(sl_experiment **out, const char *path,
+                                      const char *const *overrides, size_t override_count,
+                                      const sl_watch *watch, sl_error *error);
 /* The same from text. Relative paths are relative to `folder`. `where` names the source in errors.
  */
 SL_API int sl_experiment_parse(sl_experiment **out, const char *json, const char *where,

@@ -67,6 +67,7 @@ typedef struct sl_node_view {
 
 typedef struct sl_node_settings {
     uint32_t rank;
+    uint32_t ranks; /* of nodes at their own times: how many any view may have; 0: the topology's */
     uint64_t rounds;
     uint64_t epoch_rounds; /* of a pass over the data; 0: there is none */
     size_t dimension;
@@ -138,6 +139,7 @@ typedef enum sl_event_type {
     SL_EVENT_ACKNOWLEDGED, /* peer has all that was sent to it, where the last of it asked for that
                             */
     SL_EVENT_TURN,         /* update.turn has asked for it: nothing else happens at this instant */
+    SL_EVENT_GATHER,       /* at rest, before VIEW: what is on its way is added, but after a CUT */
     SL_EVENT_REST /* it begins no exchange and applies no gradient until RELEASED or VIEW, and ends
                      what is under way */
 } sl_event_type;
@@ -178,9 +180,10 @@ typedef struct sl_round {
 
 /* How long what was sent stays as it is where it stands, in case it has to be sent again. */
 typedef enum sl_stay {
-    SL_STAY_NONE,  /* it may be overwritten once the node is told that it has left */
-    SL_STAY_STEP,  /* until the next message has left, too */
-    SL_STAY_ANSWER /* until its receiver's message of a later step comes, which says what came */
+    SL_STAY_NONE,   /* it may be overwritten once the node is told that it has left */
+    SL_STAY_STEP,   /* until the next message has left, too */
+    SL_STAY_ANSWER, /* until its receiver's message of a later step comes, which says what came */
+    SL_STAY_ROOM    /* in its room, until the driver calls that free (sl_node_free_rooms) */
 } sl_stay;
 
 /* A message to send: parts 0 ... parts - 1, each to every peer of `to`, which may be nobody. */
@@ -193,6 +196,7 @@ typedef struct sl_outbound {
     bool silent;   /* it has nothing to say: one part without a payload */
     bool mutual;   /* whoever gets it sends its own in the same step */
     sl_stay stays; /* of its payloads */
+    uint32_t room; /* STAY_ROOM: where they are */
 } sl_outbound;
 
 /* What a node at its own times has applied, in its order: with the same acts in the same order it
@@ -207,17 +211,23 @@ typedef enum sl_act_kind {
     SL_ACT_COMMIT,   /* at the server: peer's gradient `number`, parts [from, to) */
     SL_ACT_SERVE,    /* at the server: its model as it is, parts [from, to), goes to peer */
     SL_ACT_VIEW,     /* view `number` begins */
+    SL_ACT_GATHER,   /* before it: what was on its way is added, up to these versions */
     SL_ACT_ADD,      /* after its last round: what was on its way to it */
-    SL_ACT_GIVES_UP  /* it ends without the final average */
+    SL_ACT_GIVES_UP, /* it ends without the final average */
+    SL_ACT_GIVES,    /* its model as it is, for peer, which has asked as number `number` */
+    SL_ACT_JOINS,    /* as a new process, which begins with the model that peer gave so */
+    SL_ACT_RETURNS   /* it goes on with that */
 } sl_act_kind;
-enum { SL_ACT_KINDS = SL_ACT_GIVES_UP + 1 };
+enum { SL_ACT_KINDS = SL_ACT_RETURNS + 1 };
 
 typedef struct sl_act {
     sl_act_kind kind;
     uint32_t peer;
     uint64_t number;
     uint32_t from, to;
-    const uint64_t *versions; /* COMBINE: (version_count) of the in-neighbours, by rank */
+    const uint64_t *versions; /* COMBINE: (version_count) of the in-neighbours, by rank; GATHER:
+                                 the latest that it has of each peer; GIVES: at rest, parts of each
+                                 server's model */
     uint32_t version_count;
 } sl_act;
 
@@ -292,9 +302,22 @@ SL_API float *sl_node_gradient_buffer(sl_node *node);
 /* Before GRADIENT: publishes and mixes `vector` (dimension), the driver's own, in place of the
  * model, without a gradient step. It must not change until the round is done. NULL: the model. */
 SL_API void sl_node_lend(sl_node *node, const float *vector);
+/* Would a node with these settings, on the host, use rooms? What it publishes then stays in one of
+ * them, and the sum goes to another, as the next model. */
+enum { SL_NODE_ROOMS = 3 };
+SL_API bool sl_node_moves(const sl_node_settings *settings);
+/* Before START: the model moves to the first of these (SL_NODE_ROOMS, stride), which outlive the
+ * node. stride: floats, of which the first `dimension` are used. */
+SL_API void sl_node_take_rooms(sl_node *node, float *rooms, size_t stride);
+/* Before GRADIENT and FINAL: rooms that nobody reads any more, a bit each. None: the sum goes to
+ * where the model is, as without rooms. */
+SL_API void sl_node_free_rooms(sl_node *node, unsigned rooms);
 SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from 1 */
 /* Begin no round after `round`, which has not ended; 0: no limit. */
 SL_API void sl_node_hold(sl_node *node, uint64_t round);
+/* Of the round under way: what of the model is as the round will leave it, one range after the
+ * other. Where they come one by one; false: there are no more yet. */
+SL_API bool sl_node_mixed(const sl_node *node, uint32_t index, sl_range *out);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);
 /* 1 unless push-sum. */

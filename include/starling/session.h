@@ -177,7 +177,10 @@ SL_API int sl_session_place(sl_session *session, float *const *tensors, sl_error
  * now. x: the parameters as they are. All peers save after the same calls; then all go on from
  * there with the bits that they would have had. After the first round; also between begin, or
  * offer, and end, where it holds a snapshot that differs from x, too. Waits for an exchange that is
- * under way, and so for all peers whose x it needs; changes nothing. */
+ * under way, and so for all peers whose x it needs; changes nothing. Where peers go at their own
+ * times it waits at the same place among all peers' calls, as average does, and a view of them
+ * begins (membership.on_loss "continue"; not in sl_simulate, nor between offer and end). SL_EVOID
+ * as there: there is no state. */
 SL_API int sl_session_save(sl_session *session, const float *x, void *state, uint64_t *bytes,
                            sl_error *error);
 
@@ -203,6 +206,20 @@ SL_API int sl_session_begin(sl_session *session, const float *x, sl_error *error
 /* Waits for the round that begin, or offer, has begun: x <- its result + (x - snapshot). SL_EINVAL
  * with options.borrow: x was changed since begin; this ends the session. */
 SL_API int sl_session_end(sl_session *session, float *x, sl_error *error);
+
+/* ---- a round beside the backward pass ---- */
+
+/* With transport.overlap, in place of mix, on the host: tensors from number `first` on are as your
+ * step leaves them, and go into the round; parts of its message leave as they come. `first` falls
+ * with each call of a round, to 0. You change nothing of them then until await or end. SL_EINVAL:
+ * `first` does not fall, or some tensors of the round before were not awaited. */
+SL_API int sl_session_final(sl_session *session, float *x, uint64_t first, sl_error *error);
+/* After final of 0: waits until tensors [first, first + count) of the round are there, and leaves
+ * them in x, each once. The next gradient may begin with those. Of gossip they come one by one,
+ * else with the round. end does so for all that are left. Returns at once where no round is under
+ * way, or all of them were awaited. */
+SL_API int sl_session_await(sl_session *session, float *x, uint64_t first, uint64_t count,
+                            sl_error *error);
 
 /* Would sl_session_end return without waiting? 1 or 0. From any thread. */
 SL_API int sl_session_ready(sl_session *session);

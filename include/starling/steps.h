@@ -45,7 +45,7 @@ SL_API void sl_regularize(sl_state *s, const float *at, size_t from, size_t coun
 
 /* sl_stage.vector: the model. */
 SL_API const float *sl_publish_model(const sl_state *s);
-/* x <- sum_j W_ij x_j, in place. */
+/* x <- sum_j W_ij x_j, in place or to s->sum. */
 SL_API void sl_mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count);
 /* out = factor_self * self + sum_j factor * W_ij * part_j, in that order, over `count` elements
  * from the parts' element `skip` on; out may be self. The parts are plain vectors. On the host, a

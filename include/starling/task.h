@@ -24,8 +24,8 @@ typedef struct sl_evaluation {
     double accuracy; /* held-out, in [0, 1]; NaN where it means nothing */
 } sl_evaluation;
 
-/* `attach`, `ready`, `waits`, `lend`, `vouch`, `samples`, `members`, `watch`, `tensor_rows`, and
- * `tensor_ends` with tensor_count 0, may be NULL; the other hooks may not. */
+/* `attach`, `ready`, `waits`, `lend`, `vouch`, `samples`, `members`, `watch`, `mixed`,
+ * `tensor_rows`, and `tensor_ends` with tensor_count 0, may be NULL; the other hooks may not. */
 typedef struct sl_task {
     void *context;    /* borrowed; first argument of every call */
     size_t dimension; /* parameters, d; at least 1 */
@@ -84,6 +84,10 @@ typedef struct sl_task {
     /* From here on `gradient` tells this one, which is borrowed. With transport.overlap, else NULL:
      * a gradient is there when it is whole. */
     void (*watch)(void *context, const sl_progress *progress);
+    /* Elements [from, from + count) of the model x are as rank's round leaves them, before the
+     * round is over: x is not written there until its next gradient. Where they come one by one,
+     * which is gossip with transport.overlap. On the driver's own thread. NULL: not asked. */
+    void (*mixed)(void *context, uint32_t rank, const float *x, size_t from, size_t count);
 } sl_task;
 
 /* What the task's vectors are made of; borrowed. */

@@ -36,14 +36,15 @@ typedef struct sl_lazy_choice {
     double below; /* -INFINITY: none does */
     bool taken;   /* they are lazy for that reason */
 } sl_lazy_choice;
-/* The same with that choice. */
-SL_API int sl_topology_parse_lazy(sl_topology **out, const char *json, const char *where,
-                                  sl_lazy_choice *choice, sl_error *error);
-SL_API int sl_topology_load_lazy(sl_topology **out, const char *path, sl_lazy_choice *choice,
-                                 sl_error *error);
-/* The same for a graph that may be disconnected. watch (may be NULL) hears how far its weights are
- * optimized. */
-SL_API int sl_topology_inspect(sl_topology **out, const char *path, const sl_watch *watch,
+/* How one is opened; zeros: as above. */
+typedef struct sl_topology_opening {
+    bool in_parts;         /* it may be disconnected */
+    sl_lazy_choice *lazy;  /* NULL: none to make */
+    const sl_watch *watch; /* hears how far weights are optimized; NULL: nobody */
+} sl_topology_opening;
+SL_API int sl_topology_parse_as(sl_topology **out, const char *json, const char *where,
+                                const sl_topology_opening *how, sl_error *error);
+SL_API int sl_topology_load_as(sl_topology **out, const char *path, const sl_topology_opening *how,
                                sl_error *error);
 SL_API void sl_topology_close(sl_topology **topology);
 

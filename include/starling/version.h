@@ -4,7 +4,7 @@
 
 #include "starling/api.h"
 
-#define SL_PROTOCOL_VERSION 14u
+#define SL_PROTOCOL_VERSION 15u
 
 #ifdef __cplusplus
 extern "C" {

@@ -350,9 +350,10 @@ static void tick(sl_agent *a) {
 
 static void advance_calls(sl_agent *a) {
     sl_error error;
-    /* After the last round no view begins any more. */
-    const sl_calls_news news = {.turns = a->averaging.stage <= SL_AVERAGING_GATHERS &&
-                                         sl_members_turn(a),
+    /* After the last round no view begins any more, unless it has begun for some. */
+    const sl_calls_news news = {.turns = a->averaging.stage <= SL_AVERAGING_GATHERS
+                                             ? sl_members_turn(a)
+                                             : a->node.own != NULL && sl_members_is_behind(a),
                                 .alarmed = a->cohort.alarmed};
     if (sl_calls_advance(&a->calls, &news, &error) != 0)
         sl_agent_fail(a, &error, error.text);
@@ -385,10 +386,11 @@ static bool move(sl_agent *a) {
     sl_members_lose_left(a);
     sl_cutting_go_on(a);
     if (sl_own_cut_is_due(a))
-        sl_members_cut(a);
+        sl_members_renew(a);
     const bool turned = sl_agent_turn(a);
     bool sent = sl_agent_send_parts(a) || turned;
     sent = sl_state_transfer_give(a) || sent;
+    sl_agent_tell_mixed(a);
     return sl_returning_step_aside(a) || sl_members_go_on(a) || sent || happened > 0;
 }
 

@@ -87,10 +87,15 @@ static void take_mean(sl_agent *a) {
     s->stage = SL_AVERAGING_NONE;
 }
 
+void sl_agent_act(const sl_agent *a, const sl_act *act) {
+    if (a->node.own != NULL && a->settings.observer.act != NULL)
+        a->settings.observer.act(a->settings.observer.context, act);
+}
+
 /* For who repeats the run. */
 static void note(const sl_agent *a, sl_act_kind kind) {
-    if (a->node.own != NULL && a->averaging.mean != NULL && a->settings.observer.act != NULL)
-        a->settings.observer.act(a->settings.observer.context, &(sl_act){.kind = kind});
+    if (a->averaging.mean != NULL)
+        sl_agent_act(a, &(sl_act){.kind = kind});
 }
 
 /* Somebody was lost meanwhile. Others may have come to the average. */
@@ -142,6 +147,10 @@ static bool gather(sl_agent *a) {
 
 bool sl_averaging_advance(sl_agent *a, bool is_void) {
     int answer;
+    /* One that had not heard yet that all have come rests, and gathers under the next view. */
+    const bool anew = a->node.own != NULL && !is_void && sl_members_is_behind(a);
+    if (a->averaging.stage == SL_AVERAGING_DRAINS && anew)
+        a->averaging.stage = SL_AVERAGING_WAITS;
     if (a->averaging.stage == SL_AVERAGING_DRAINS)
         return is_void ? give_up(a) : drain(a);
     if (a->averaging.stage == SL_AVERAGING_WAITS && !a->calls.cut)
@@ -150,8 +159,10 @@ bool sl_averaging_advance(sl_agent *a, bool is_void) {
         return gather(a);
     if (!sl_calls_answered(&a->calls, &answer))
         return (is_void || sl_calls_sum_lacks(&a->calls) != NULL) && give_up(a);
+    if (answer == SL_SUM_VOID && anew)
+        a->averaging.stage = SL_AVERAGING_WAITS;
     if (answer == SL_SUM_VOID)
-        return give_up(a);
+        return !anew && give_up(a);
     if (a->averaging.stage == SL_AVERAGING_MODELS) {
         add_distances(a);
         return false;

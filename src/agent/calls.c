@@ -96,6 +96,9 @@ int sl_calls_turn(sl_calls *c, const sl_tree *tree, sl_error *error) {
         return result;
     if (c->current.kind == SL_CALL_SUM) /* of the view before */
         answer(c, SL_SUM_VOID);
+    if (sl_calls_await_cut(c))
+        answer(c, c->made ? 0 : SL_SUM_VOID);
+    c->made = false;
     for (uint32_t i = 0; i < c->neighbour_count; i++) /* its memory is used anew */
         sl_stream_void(&c->neighbours[i].stream, 1u << SL_FRAME_SUM);
     c->attendance.met = 0;
@@ -179,6 +182,7 @@ static int go_to_meeting(sl_calls *c, sl_error *error) {
     }
     const sl_meet purpose = sl_barrier_purpose(&c->meeting, c->attendance.met++);
     c->attendance.coming = false;
+    c->attendance.summed_in = c->place.view;
     c->ending = purpose == SL_MEET_END;
     c->attendance.passed += purpose == SL_MEET_SUM;
     answer(c, purpose);
@@ -229,7 +233,29 @@ static bool decide_alone(sl_calls *c, const sl_calls_news *news) {
     return true;
 }
 
+bool sl_calls_await_cut(const sl_calls *c) {
+    return c->current.kind == SL_CALL_MEET && c->current.purpose == SL_MEET_CUT;
+}
+
+bool sl_calls_want_cut(const sl_calls *c) {
+    return sl_calls_await_cut(c) && sl_barrier_held(&c->meeting) > c->attendance.met;
+}
+
+/* Who has agreed on it has come in the same view; the one that it is for ends it. */
+static void advance_cut(sl_calls *c) {
+    if (c->attendance.summed_in != c->place.view) {
+        answer(c, SL_SUM_VOID);
+    } else if (!c->attendance.coming) {
+        c->attendance.coming = true;
+        sl_barrier_come(&c->meeting, c->current.round, SL_MEET_CUT);
+    }
+}
+
 static int advance_meeting(sl_calls *c, const sl_calls_news *news, sl_error *error) {
+    if (sl_calls_await_cut(c)) {
+        advance_cut(c);
+        return 0;
+    }
     if (decide_alone(c, news))
         return 0;
     if (!c->attendance.coming && !c->attendance.stands) {
@@ -299,8 +325,11 @@ bool sl_calls_name_wait(const sl_calls *c, char *out, size_t bytes, uint32_t *pe
         return false;
     case SL_CALL_MEET:
         sl_barrier_name_missing(&c->meeting, who, sizeof who, peer);
-        snprintf(out, bytes, "agents that have not come to %s: %s",
-                 c->current.purpose == SL_MEET_SUM ? "average" : "leave", who);
+        if (sl_calls_want_cut(c))
+            snprintf(out, bytes, "all agents to rest for a state");
+        else
+            snprintf(out, bytes, "agents that have not come to %s: %s",
+                     c->current.purpose == SL_MEET_END ? "leave" : "average", who);
         return true;
     case SL_CALL_SUM:
         sl_reduce_name_wait(&c->reduce, who, sizeof who, peer);

@@ -34,12 +34,13 @@ typedef struct sl_call_desk {
 
 /* Which meetings this agent has come to. */
 typedef struct sl_attendance {
-    uint64_t met;    /* meetings of the view that are behind this agent */
-    bool coming;     /* it has come to the next one */
-    bool stands;     /* the view's first meeting, for what all stand at, is not over */
-    bool is_new;     /* it joins: what is behind the others is behind it, too */
-    uint64_t passed; /* meetings for sums that are behind it, in all views */
-    uint64_t due;    /* the most that are behind any agent of the view; known once met > 0 */
+    uint64_t met;       /* meetings of the view that are behind this agent */
+    bool coming;        /* it has come to the next one */
+    bool stands;        /* the view's first meeting, for what all stand at, is not over */
+    bool is_new;        /* it joins: what is behind the others is behind it, too */
+    uint64_t passed;    /* meetings for sums that are behind it, in all views */
+    uint64_t due;       /* the most that are behind any agent of the view; known once met > 0 */
+    uint32_t summed_in; /* the view of its last meeting for sums */
 } sl_attendance;
 
 /* What the agent knows of the members, at this moment. */
@@ -64,6 +65,7 @@ typedef struct sl_calls {
     sl_call current; /* the call under way */
     sl_attendance attendance;
     bool cut;       /* a sum is void: what still comes of it is, too, until the view begins */
+    bool made;      /* the view that begins is the one that a CUT is for */
     bool ending;    /* all have met to end */
     double moved_s; /* when something last brought the current call further */
 } sl_calls;
@@ -87,6 +89,9 @@ int sl_calls_take(sl_calls *calls, sl_neighbour *from, const sl_frame *frame,
                   const uint8_t *payload, sl_error *error);
 /* Goes on as far as it can. */
 int sl_calls_advance(sl_calls *calls, const sl_calls_news *news, sl_error *error);
+/* Is the task in a meeting for a CUT; and have all come to it? */
+bool sl_calls_await_cut(const sl_calls *calls);
+bool sl_calls_want_cut(const sl_calls *calls);
 /* Answers the current call and all later ones. */
 void sl_calls_fail(sl_calls *calls, const sl_error *error);
 /* Has the neighbour been told of everybody who has come? */

@@ -190,7 +190,7 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     if (arrived == SL_ARRIVED_DATA && frame.view == a->side.now.view) /* the node's */
         sl_agent_deliver(a, &event);
     else if (arrived == SL_ARRIVED_DATA)
-        sl_neighbour_consumed(n, event.token);
+        sl_neighbour_consumed(event.token);
     else if (arrived == SL_ARRIVED_CALL)
         result = sl_calls_take(&a->calls, n, &frame, payload, &error);
     else if (arrived == SL_ARRIVED_CHECKPOINT)

@@ -60,9 +60,13 @@ int sl_first_view_find(sl_agent *a, sl_error *error) {
     const sl_checkpoints *c = a->settings.checkpoints;
     sl_checkpoint_file *files = NULL;
     size_t count = 0;
-    if (c == NULL || !c->resume || c->folder == NULL || !a->side.goes_on)
+    if (c == NULL || !c->resume || !a->side.goes_on)
         return 0;
-    int result = sl_checkpoint_list(&files, &count, c->folder, error);
+    int result = 0;
+    if (c->view != NULL)
+        a->cohort.resumed = *c->view;
+    else if (c->folder != NULL)
+        result = sl_checkpoint_list(&files, &count, c->folder, error);
     if (result == 0)
         result = read_view(a, files, count, error);
     free(files);

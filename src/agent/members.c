@@ -180,9 +180,9 @@ void sl_members_hear_early(sl_agent *a) {
 
 /* ---- cuts ---- */
 
-void sl_members_cut(sl_agent *a) {
+void sl_members_renew(sl_agent *a) {
     sl_members_alarm(a);
-    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_CUT});
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_RENEW});
 }
 
 void sl_cutting_begin(sl_agent *a) {
@@ -223,7 +223,7 @@ void sl_cutting_go_on(sl_agent *a) {
 /* A node at its own times has no rounds between which members are asked: it rests when they want
  * to. */
 static void rest_if_wanted(sl_agent *a) {
-    const bool trains = a->averaging.stage <= SL_AVERAGING_DRAINS && a->phase == PHASE_TRAINING;
+    const bool trains = a->averaging.stage <= SL_AVERAGING_GATHERS && a->phase == PHASE_TRAINING;
     if (a->node.own == NULL || !trains || a->cohort.rest != SL_NODE_RUNS ||
         !sl_membership_holds(a->cohort.membership))
         return;
@@ -323,7 +323,9 @@ static void begin_view(sl_agent *a, const sl_view *view) {
     const bool is_cut = is_same(a, &grouping) && view->broken_count == g->view.broken_count;
     g->grouping = grouping;
     const bool apart = a->node.own != NULL;
-    const uint64_t own = sl_cohort_is_outside(g) ? g->transfer.round + 1 : a->side.now.round;
+    const uint64_t rounds = a->settings.task.rounds, /* whoever comes has one to do at least */
+        next = g->transfer.round < rounds ? g->transfer.round + 1 : rounds,
+                   own = sl_cohort_is_outside(g) ? next : a->side.now.round;
     g->view = (sl_node_view){.round = apart ? own : view->round,
                              .exchange = apart ? view->number : view->exchange,
                              .members = {grouping.ranks, grouping.count},
@@ -393,6 +395,8 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         sl_members_stay_out(a, "nobody of them had rounds left");
     } else if (u->view != NULL) {
         const sl_view view = *u->view; /* its lists live until the next view begins */
+        if (a->node.own != NULL)
+            sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GATHER});
         if (a->node.own != NULL && sl_own_cut_view(a, &view)) {
             sl_agent_depart(a, true);
             return;
@@ -439,8 +443,6 @@ static void obey(sl_agent *a, const sl_membership_update *u) {
     case SL_ORDER_RETURN:
         if (a->settings.meets)
             sl_members_stay_out(a, "its caller has another model");
-        else if (a->plan.config.overlap_rounds > 0)
-            sl_members_stay_out(a, "algorithm.overlap_rounds lets nobody come back yet");
         else
             go_out(a);
         break;
@@ -480,13 +482,18 @@ void sl_members_step(sl_agent *a, sl_membership_event event) {
     rest_if_wanted(a);
 }
 
+/* Has it begun a later view than this agent? */
+static bool is_ahead(const sl_agent *a, const sl_neighbour *n) {
+    return (int32_t)(n->process.view - a->side.now.view) > 0;
+}
+
 /* A connection that was down may keep an ask until its receiver is in the next view, and drops it
  * as one of the view before: nothing comes of it. */
 static void end_what_is_too_late(sl_agent *a) {
     if (a->cohort.rest != SL_NODE_COMES_TO_REST || sl_async_rests(a->node.own))
         return;
     for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
-        if ((int32_t)(n->process.view - a->side.now.view) > 0)
+        if (is_ahead(a, n))
             sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = n->rank});
 }
 
@@ -509,6 +516,13 @@ bool sl_members_go_on(sl_agent *a) {
 bool sl_members_turn(const sl_agent *a) {
     const sl_view *newest = a->cohort.alarmed ? sl_membership_newest(a->cohort.membership) : NULL;
     return newest != NULL && (uint32_t)newest->number != a->side.now.view;
+}
+
+bool sl_members_is_behind(const sl_agent *a) {
+    bool any = false;
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        any = any || is_ahead(a, n);
+    return any && sl_members_turn(a);
 }
 
 bool sl_members_leave_one_out(const sl_agent *a) {

@@ -141,6 +141,8 @@ void sl_cutting_begin(struct sl_agent *agent);
 void sl_cutting_go_on(struct sl_agent *agent);
 /* Is a view agreed on that has not begun here? */
 bool sl_members_turn(const struct sl_agent *agent);
+/* Likewise, and has somebody begun it? */
+bool sl_members_is_behind(const struct sl_agent *agent);
 /* Does it lack a member of the view that the node is in? */
 bool sl_members_leave_one_out(const struct sl_agent *agent);
 /* Somebody is lost: it looks for all. */
@@ -150,7 +152,7 @@ void sl_members_lose(struct sl_agent *agent, sl_neighbour *n, const sl_error *wh
 /* Whose message made no sense is lost, is told why, and is not taken back. */
 void sl_members_convict(struct sl_agent *agent);
 /* Nobody is lost: all are to rest, and the next view has the same members. */
-void sl_members_cut(struct sl_agent *agent);
+void sl_members_renew(struct sl_agent *agent);
 /* Its connection was agreed on. */
 void sl_members_reach(struct sl_agent *agent, sl_neighbour *n);
 /* It is lost already, and its process has ended. */

@@ -175,6 +175,8 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_machine_open(&a->node, &settings, error);
     a->side.now.varies = result == 0 && sl_machine_varies(&a->node);
+    a->side.has_rooms = a->node.rounds != NULL && sl_node_moves(&settings);
+    a->calls.lasts = a->settings.meets || e->final_average || a->node.own != NULL;
     if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_machine_model(&a->node));
     else if (result == 0 && a->node.own != NULL)
@@ -296,16 +298,9 @@ static int open_fabric(sl_agent *a, sl_error *error) {
     settings.gate = sl_gate_of(a);
     if (result == 0)
         result = sl_fabric_open(&a->side.fabric, &settings, error);
-    void *bases[REGIONS_MAX];
-    size_t bytes[REGIONS_MAX];
-    size_t count = sl_machine_regions(&a->node, bases, bytes, REGIONS_MAX);
-    if (result == 0)
-        result = sl_fabric_register(a->side.fabric, a->side.words, words_bytes(&a->side.hello), -1,
-                                    error);
-    for (size_t i = 0; i < count && result == 0; i++)
-        result =
-            sl_fabric_register(a->side.fabric, bases[i], bytes[i], memory_of_payloads(a), error);
-    return result;
+    return result != 0 ? result
+                       : sl_fabric_register(a->side.fabric, a->side.words,
+                                            words_bytes(&a->side.hello), -1, error);
 }
 
 /* For all receive buffers, where payloads come straight to the device. */
@@ -344,26 +339,53 @@ static bool comes_plain(const sl_agent *a) {
            a->settings.experiment->transport.norm_limit == 0;
 }
 
+static size_t room_bytes(const sl_agent *a) {
+    return sl_round_up(a->settings.task.dimension * sizeof(float), SL_VEC_ALIGNMENT);
+}
+
+/* What neighbours of this host read where it is: copies of parts, rooms of the model, parts of sums
+ * (reduce.h), and the model that is given to one that joins. Pages are taken when they are used. */
+static void open_arena(sl_agent *a, size_t copies_bytes) {
+    const bool adds = a->calls.lasts || a->settings.checkpoints != NULL;
+    const size_t vectors = SL_NODE_ROOMS * a->side.has_rooms + a->side.goes_on,
+                 bytes = copies_bytes + vectors * room_bytes(a) + adds * sl_reduce_bytes(&a->side);
+    sl_error why;
+    if (a->side.reads && sl_arena_open(&a->side.arena, bytes, &why) != 0)
+        sl_agent_notice(a, "transport.memory: %s; what this agent sends goes through connections",
+                        why.text);
+    a->side.has_rooms = a->side.has_rooms && a->side.arena != NULL;
+    if (a->side.has_rooms)
+        sl_node_take_rooms(a->node.rounds, sl_side_share(&a->side, SL_NODE_ROOMS * room_bytes(a)),
+                           room_bytes(a) / sizeof(float));
+}
+
 /* Parts that neighbours may not have; where they can, they read them there. With GPU-direct, parts
  * are not copied: links between GPUs answer soon. */
 static int open_copies(sl_agent *a, sl_error *error) {
     const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.limits.window;
     const size_t part_bytes = a->side.limits.part_bytes_max;
-    uint8_t *memory = NULL;
-    sl_error why;
     a->side.reads = copies > 0 && a->side.vec->on_host &&
                     a->settings.experiment->transport.memory == SL_MEMORY_AUTO;
     a->side.reads_in_place = comes_plain(a);
-    if (a->side.reads &&
-        sl_arena_open(&a->side.arena, sl_copies_bytes(copies, part_bytes), &why) == 0)
-        memory = sl_arena_memory(a->side.arena);
-    else if (a->side.reads)
-        sl_agent_notice(a, "transport.memory: %s; what this agent sends goes through connections",
-                        why.text);
-    const int result = sl_copies_open(&a->side.copies, copies, part_bytes, memory, error);
-    return result != 0 || copies == 0 ? result
-                                      : sl_fabric_register(a->side.fabric, a->side.copies.memory,
-                                                           a->side.copies.memory_bytes, -1, error);
+    const size_t bytes = sl_copies_bytes(copies, part_bytes);
+    open_arena(a, bytes);
+    return sl_copies_open(&a->side.copies, copies, part_bytes, sl_side_share(&a->side, bytes),
+                          error);
+}
+
+/* All that payloads leave from. */
+static int register_memory(sl_agent *a, sl_error *error) {
+    void *bases[REGIONS_MAX] = {a->side.copies.memory};
+    size_t bytes[REGIONS_MAX] = {a->side.arena != NULL ? sl_arena_bytes(a->side.arena)
+                                                       : a->side.copies.memory_bytes};
+    const size_t own = bases[0] != NULL,
+                 count = own +
+                         sl_machine_regions(&a->node, bases + own, bytes + own, REGIONS_MAX - own);
+    int result = 0;
+    for (size_t i = 0; i < count && result == 0; i++)
+        result = sl_fabric_register(a->side.fabric, bases[i], bytes[i],
+                                    i < own ? -1 : memory_of_payloads(a), error);
+    return result;
 }
 
 /* What is sent from, and what neighbours receive into. */
@@ -380,14 +402,15 @@ static int open_pools(sl_agent *a, sl_error *error) {
         result = sl_neighbour_open(n, error);
     if (result == 0)
         result = open_envelopes(a, error);
-    return result != 0 ? result : open_copies(a, error);
+    if (result == 0)
+        result = open_copies(a, error);
+    return result != 0 ? result : register_memory(a, error);
 }
 
 /* Not at all, unless settings.meets, or agents agree on a checkpoint, or average their models at
  * the end. */
 static int open_calls(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
-    a->calls.lasts = a->settings.meets || e->final_average || a->node.own != NULL;
     if (!a->calls.lasts && a->saving.agreement == SL_AGREED)
         return 0;
     const sl_algorithm *algorithm = sl_algorithm_of(&a->plan.config, error);
@@ -455,9 +478,9 @@ static int check_joining(const sl_agent_settings *s, sl_error *error) {
                        "rank %u: the %u nodes of the topology begin the run; further ranks join "
                        "it (--join)",
                        s->rank, nodes);
-    if (s->joins && s->experiment->algorithm.overlap_rounds > 0)
+    if (s->joins && s->meets && s->experiment->algorithm.overlap_rounds > 0)
         return sl_fail(error, SL_EINVAL,
-                       "agent %u cannot join: algorithm.overlap_rounds lets nobody come back yet",
+                       "agent %u cannot join: algorithm.overlap_rounds lets nobody join a loop yet",
                        s->rank);
     if (!s->joins || s->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE)
         return 0;
@@ -538,7 +561,6 @@ void sl_agent_close(sl_agent **agent) {
     sl_trust_close(a);
     sl_saving_close(a);
     sl_copies_close(&a->side.copies);
-    sl_arena_close(&a->side.arena);
     sl_calls_close(&a->calls);
     sl_averaging_close(a);
     if (a->side.payload_memory != NULL)
@@ -547,7 +569,8 @@ void sl_agent_close(sl_agent **agent) {
     sl_machine_close(&a->node);
     sl_sending_close(&a->sending);
     sl_state_transfer_close(a);
-    sl_members_close(a); /* whose topology the node had */
+    sl_arena_close(&a->side.arena); /* the node's model may be there, sums and a model for others */
+    sl_members_close(a);            /* whose topology the node had */
     sl_signal_close(a->stop_descriptor);
     sl_signal_close(a->notify_fd);
     free(a->neighbours);

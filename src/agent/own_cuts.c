@@ -37,7 +37,8 @@ static bool is_asked(const sl_saving *s) {
 
 /* Where all have come to their last rounds, the run ends first. */
 bool sl_own_cut_is_due(const sl_agent *a) {
-    return a->node.own != NULL && is_asked(&a->saving) && a->phase == PHASE_TRAINING &&
+    const bool wanted = is_asked(&a->saving) || sl_calls_want_cut(&a->calls);
+    return a->node.own != NULL && wanted && a->phase == PHASE_TRAINING &&
            a->averaging.stage <= SL_AVERAGING_GATHERS && !sl_cohort_is_outside(&a->cohort) &&
            !sl_cohort_rests(&a->cohort) && !sl_membership_holds(a->cohort.membership);
 }
@@ -64,8 +65,29 @@ static void save(sl_agent *a, const sl_view *view) {
                   sl_saving_wait_share * a->settings.experiment->transport.timeout_s);
 }
 
+/* Has the view the members and edges of the one before? */
+static bool is_same(const sl_agent *a, const sl_view *view) {
+    uint32_t members = 0;
+    bool same = view->broken_count == a->cohort.view.broken_count;
+    for (uint32_t rank = 0; rank < a->side.ranks; rank++)
+        members += sl_members_has(a, rank);
+    for (uint32_t i = 0; i < view->count; i++)
+        same = same && sl_members_has(a, view->members[i].rank);
+    return same && members == view->count;
+}
+
+/* For the task, which waits for it. */
+static void give(sl_agent *a, const sl_view *view) {
+    const sl_checkpoints *c = a->settings.checkpoints;
+    const sl_checkpoint_view members = members_of(view);
+    a->calls.made = sl_calls_await_cut(&a->calls) && is_same(a, view);
+    if (a->calls.made)
+        c->cut(c->context, view->round - 1, &members);
+}
+
 bool sl_own_cut_view(sl_agent *a, const sl_view *view) {
     sl_saving *s = &a->saving;
+    give(a, view);
     if (s->saver == NULL)
         return false;
     s->due = sl_cohort_is_outside(&a->cohort);

@@ -91,6 +91,9 @@ static void ask_to_join(sl_agent *a) {
     const sl_log_entry entry = {
         .kind = SL_LOG_JOIN, .round = a->cohort.rested.round, .peer = sponsor, .after = f->round};
     sl_agent_log(a, &entry);
+    sl_agent_act(a, &(sl_act){.kind = sl_cohort_is_new(&a->cohort) ? SL_ACT_JOINS : SL_ACT_RETURNS,
+                              .peer = sponsor,
+                              .number = f->number});
     a->cohort.transfer.sponsor = NULL;
     sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_JOIN, .peer = sponsor});
 }

@@ -12,7 +12,7 @@
 #include "wire/checksum.h"
 
 /* Between them comes word of what came, which then need not be copied. A look costs a few calls. */
-enum { PARTS_BETWEEN_LOOKS = 4 };
+enum { PARTS_BETWEEN_LOOKS = 4, PARTS_OF_A_ROOM = 15 };
 
 /* A neighbour may give up first: what this agent knows of why they did not meet is said too. */
 static void add_refusals(sl_agent *a) {
@@ -98,7 +98,7 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
         a->receivers[i]->mutual = message->mutual;
         sl_tracing_send(a, a->receivers[i], message->exchange);
     }
-    sl_outbox_begin(&a->outbox, message, a->side.now.view);
+    sl_outbox_begin(&a->outbox, message, &a->side.copies, a->side.now.view);
     if (a->times.exchange_began_s == 0)
         a->times.exchange_began_s = sl_clock_seconds();
 }
@@ -358,7 +358,8 @@ bool sl_agent_send_parts(sl_agent *a) {
         any = sl_neighbour_flush(n) || any; /* what found no room, or did not come */
     publish_to_nobody(a);
     any = send_at_own_time(a) || any;
-    for (int parts = 0; parts < PARTS_BETWEEN_LOOKS && send_to_each(a); parts++)
+    const int most = a->outbox.room == SL_COPY_NONE ? PARTS_BETWEEN_LOOKS : PARTS_OF_A_ROOM;
+    for (int parts = 0; parts < most && send_to_each(a); parts++)
         any = true;
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         sl_neighbour_tell_counts(n); /* after data, which says it too */
@@ -425,11 +426,6 @@ static void begin_goodbye(sl_agent *a) {
     a->times.deadline_s = a->side.now_s + a->settings.experiment->transport.round_timeout_s;
 }
 
-static void give_back(sl_buffer *buffer) {
-    if (buffer != NULL)
-        sl_neighbour_consumed(sl_pool_owner(buffer->pool), buffer);
-}
-
 /* False: the run ends. */
 static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     sl_error error;
@@ -444,10 +440,10 @@ static bool step_node(sl_agent *a, const sl_event *event, sl_update *update) {
     if (event->type == SL_EVENT_RECEIVED && event->token != NULL)
         sl_tracing_receive(a, sl_pool_owner(((sl_buffer *)event->token)->pool), event);
     for (size_t i = 0; i < update->released_count; i++)
-        give_back(update->released[i]);
+        if (update->released[i] != NULL)
+            sl_neighbour_consumed(update->released[i]);
     for (size_t i = 0; i < update->act_count; i++)
-        if (a->settings.observer.act != NULL)
-            a->settings.observer.act(a->settings.observer.context, &update->acts[i]);
+        sl_agent_act(a, &update->acts[i]);
     a->side.now.round = sl_machine_round(&a->node);
     a->side.now.exchange = sl_machine_exchange(&a->node);
     if (result != 0)
@@ -561,6 +557,8 @@ static void take_gradient(sl_agent *a, const sl_job_result *result) {
     sl_tracing_gradient(a, a->times.gradient_ended_s, result->gradient_seconds);
     if (a->settings.task.lend != NULL)
         lend(a);
+    if (a->side.has_rooms)
+        sl_node_free_rooms(a->node.rounds, sl_side_free_rooms(a->neighbours, a->neighbour_count));
     const sl_event_type type = result->from > 0 ? SL_EVENT_FINAL : SL_EVENT_GRADIENT;
     sl_agent_deliver(a, &(sl_event){.type = type, .loss = result->loss, .from = result->from});
 }

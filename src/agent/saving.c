@@ -109,7 +109,7 @@ int sl_saving_open(sl_agent *a, sl_error *error) {
             "then a file has room for %d ranks, not for %u; set it to 0",
             e->algorithm.name, (int)SL_CHECKPOINT_RANKS_MAX, a->side.ranks);
     if (c->opened != NULL)
-        return c->opened(c->context, a->side.rank, a->node.rounds, error);
+        return c->opened(c->context, a->side.rank, &a->node, error);
     int result = sl_checkpoint_owner_of(&s->owner, e, &a->settings.task, c->run_id, error);
     if (result == 0 && e->checkpoint.every > 0 && a->node.own == NULL)
         result = sl_algorithm_spread(&s->spread, &a->plan.config, e->topology, error);

@@ -30,6 +30,12 @@ typedef enum agent_phase {
     PHASE_OVER     /* done, or `error` says why not */
 } agent_phase;
 
+/* What the task was told of the round's model. */
+typedef struct sl_told_ranges {
+    uint64_t round;
+    uint32_t count; /* of sl_node_mixed */
+} sl_told_ranges;
+
 /* What other threads ask for, and see, under the mutex. */
 typedef struct sl_agent_shown {
     pthread_mutex_t mutex;
@@ -148,6 +154,7 @@ struct sl_agent {
     sl_neighbour **receivers; /* (receiver_count) of the message in the outbox */
     uint32_t receiver_count;
     sl_await tells; /* of a node at its own times */
+    sl_told_ranges told;
 
     sl_agent_times times;
     sl_record record;
@@ -250,12 +257,16 @@ void sl_agent_notice(sl_agent *agent, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Something for the log of events, from any thread. Before the first round nothing is noted. */
 void sl_agent_log(sl_agent *agent, const sl_log_entry *entry);
+/* Of a node at its own times: what it has done, for who repeats the run. */
+void sl_agent_act(const sl_agent *agent, const sl_act *act);
 /* From any thread: a checkpoint is written. */
 void sl_agent_note_saved(sl_agent *agent);
 /* From any thread: the loop is to look at it. */
 void sl_agent_wish(sl_agent *agent, unsigned bit);
 /* Shows other threads what there is now. */
 void sl_agent_look(sl_agent *agent);
+/* Tells the task what of the round's model is there already. */
+void sl_agent_tell_mixed(sl_agent *agent);
 /* Of a request to stop: why. */
 sl_error sl_agent_end_asked(sl_agent *agent);
 

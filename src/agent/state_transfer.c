@@ -15,7 +15,7 @@ static size_t elements_of(const sl_agent *a) {
 void sl_state_transfer_close(sl_agent *a) {
     sl_state_transfer *f = &a->cohort.transfer;
     free(f->model);
-    if (f->snapshot != NULL)
+    if (f->snapshot != NULL && !sl_side_shares(&a->side, f->snapshot))
         a->side.vec->release_host(f->snapshot);
     f->model = f->snapshot = NULL;
 }
@@ -47,7 +47,8 @@ int sl_state_transfer_begin(sl_agent *a, sl_neighbour *sponsor, sl_error *error)
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for agent %u's model",
                        a->side.rank, sponsor->rank);
     f->sponsor = sponsor;
-    f->number++;
+    f->number =
+        f->number > 0 ? f->number + 1 : (uint32_t)a->side.incarnation | 1; /* as no other's */
     f->come = 0;
     ask(a);
     return 0;
@@ -81,6 +82,8 @@ static bool take_place(sl_agent *a, sl_neighbour *n) {
     sl_error error;
     if (f->receiver != NULL && (f->receiver != n || f->taken < f->sent))
         return false;
+    if (f->snapshot == NULL)
+        f->snapshot = sl_side_share(&a->side, bytes);
     if (f->snapshot == NULL)
         f->snapshot = a->side.vec->allocate_host(bytes);
     return f->snapshot != NULL &&
@@ -128,6 +131,11 @@ void sl_state_transfer_offer(sl_agent *a, uint64_t round) {
                           a->settings.task.dimension * sizeof *f->snapshot);
     f->given = round;
     f->copied = true;
+    if (a->node.own == NULL)
+        return;
+    sl_act act;
+    sl_async_give(a->node.own, f->receiver->rank, f->asked, &act);
+    sl_agent_act(a, &act);
 }
 
 bool sl_state_transfer_give(sl_agent *a) {

@@ -1,6 +1,7 @@
 /* mix.c - see mix.h. */
 #include "algorithm/mix.h"
 
+#include "vec/beside_cache.h"
 #include "vec/finite.h"
 
 sl_terms sl_terms_begin(const sl_state *s, float *out, size_t count) {
@@ -45,8 +46,20 @@ void sl_mix_into(sl_state *s, float *out, const float *self, const sl_mix *mix, 
         s->is_finite = false;
 }
 
+static void mix_beside_cache(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
+    for (size_t done = 0, some; done < count; done += some) {
+        some = count - done < s->block ? count - done : s->block;
+        sl_mix_into(s, s->scratch, s->x + from + done, mix, mix->self_weight, 1, done, some);
+        sl_write_beside_cache(s->sum + from + done, s->scratch, some);
+    }
+}
+
 void sl_mix_models(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
-    sl_mix_into(s, s->x + from, s->x + from, mix, mix->self_weight, 1, 0, count);
+    float *out = s->sum != NULL ? s->sum : s->x;
+    if (s->sum != NULL && s->dimension >= SL_BESIDE_CACHE_FROM)
+        mix_beside_cache(s, mix, from, count);
+    else
+        sl_mix_into(s, out + from, s->x + from, mix, mix->self_weight, 1, 0, count);
 }
 
 float sl_given(const sl_state *s) {

@@ -102,6 +102,10 @@ uint8_t *sl_arena_memory(const sl_arena *a) {
     return a->base;
 }
 
+size_t sl_arena_bytes(const sl_arena *a) {
+    return a->bytes;
+}
+
 /* ---- mailboxes ---- */
 
 /* In the abstract namespace, which belongs to a network namespace: it has no file. */

@@ -33,6 +33,7 @@ enum { SL_ARENA_WHY_MAX = 192 };
 int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error);
 void sl_arena_close(sl_arena **arena);
 uint8_t *sl_arena_memory(const sl_arena *arena); /* (bytes) SL_VEC_ALIGNMENT */
+size_t sl_arena_bytes(const sl_arena *arena);
 /* Puts it into the mailbox of that name; *out: what its owner is to be told. Does not wait. false,
  * and why: it is not reached from here. */
 bool sl_arena_post(const sl_arena *arena, const sl_mailbox_name *name, sl_memory_offer *out,

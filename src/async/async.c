@@ -54,9 +54,12 @@ static bool allocate_messages(sl_async *n) {
     n->first = calloc(peers + 1u, sizeof *n->first);
     n->chosen = calloc(peers + 1u, sizeof *n->chosen);
     n->taken = calloc(peers + 1u, sizeof *n->taken);
+    n->ending.told = calloc(peers + 1u, sizeof *n->ending.told);
+    n->needs = calloc(peers + 1u, sizeof *n->needs);
     n->served.come = calloc(peers + 1u, sizeof *n->served.come);
-    return n->served.come != NULL && n->room != NULL && n->newest != NULL && n->heard != NULL &&
-           n->chosen != NULL && n->taken != NULL && n->first != NULL;
+    return n->ending.told != NULL && n->needs != NULL && n->served.come != NULL &&
+           n->room != NULL && n->newest != NULL && n->heard != NULL && n->chosen != NULL &&
+           n->taken != NULL && n->first != NULL;
 }
 
 static int no_memory(const sl_async *n, sl_error *error) {
@@ -117,7 +120,7 @@ static void find_server(sl_async *n) {
 }
 
 static int open_all(sl_async *n, sl_error *error) {
-    n->ranks = n->state.nodes;
+    n->ranks = n->settings.ranks > n->state.nodes ? n->settings.ranks : n->state.nodes;
     find_server(n);
     const uint32_t count = list_peers(n);
     if (n->peers == NULL)
@@ -197,6 +200,9 @@ void sl_async_close(sl_async **node) {
     free(n->chosen);
     free(n->first);
     free(n->taken);
+    free(n->at_rest.come);
+    free(n->ending.told);
+    free(n->needs);
     free(n->served.clocks);
     free(n->served.numbers);
     free(n->served.last_ns);
@@ -242,6 +248,25 @@ static bool is_right(const sl_async *n, const sl_event *e) {
     return e->part < n->parts && sl_decoder_check(n->decoder, &message, e->part, e->payload) == 0;
 }
 
+/* Of plain models, before anything is done with the part. */
+static int check_norm(const sl_async *n, const sl_event *e, sl_error *error) {
+    const double limit = n->settings.norm_limit;
+    size_t from, count;
+    if (limit <= 0 || e->silent || n->codec == NULL || !sl_codec_borrows(n->codec))
+        return 0;
+    sl_codec_part_range(n->codec, e->part, &from, &count);
+    const sl_vec_ops *vec = n->settings.vec;
+    const float *own = n->algorithm->stages[0].vector(&n->state);
+    const double most = limit * sqrt(vec->norm2_squared(own + from, count)),
+                 norm = sqrt(vec->norm2_squared(e->payload.data, count));
+    return most <= 0 || norm <= most
+               ? 0
+               : sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
+                              "part %u of the neighbour's message has a norm of %g, over %g times "
+                              "the own part's (transport.norm_limit)",
+                              e->part, norm, limit);
+}
+
 static int receive(sl_async *n, const sl_event *e, sl_error *error) {
     if (e->token == NULL && n->pattern == &sl_async_pairs && e->step > SL_AVERAGER_BUSY)
         return sl_accounts_take(n, e, error);
@@ -250,6 +275,9 @@ static int receive(sl_async *n, const sl_event *e, sl_error *error) {
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "part %u of step %u with %zu bytes is no %s payload", e->part, e->step,
                             e->payload.bytes, n->algorithm->name);
+    const int result = check_norm(n, e, error);
+    if (result != 0)
+        return result;
     n->statistics.payload_bytes_received += e->payload.bytes;
     n->statistics.frames_received++;
     return n->pattern->received(n, slot, e, error);
@@ -273,8 +301,11 @@ void sl_async_await_model(sl_async *n) {
     n->awaits_model = n->averager.rests = true;
 }
 
-static int begin(sl_async *n, sl_update *update) {
+static int begin(sl_async *n, sl_update *update, sl_error *error) {
+    if (n->at_rest.serves_count > 0 && n->served.clocks == NULL)
+        return no_memory(n, error);
     if (n->at_rest.rests && n->view == NULL) {
+        n->awaits_model = false;
         sl_async_go_on_from_pieces(n);
         return 0;
     }
@@ -340,13 +371,13 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
     sl_async_note(n, &(sl_act){.kind = SL_ACT_VIEW, .number = view->exchange});
     if (n->is_loaded)
         go_on_loaded(n, update);
-    return result == 0 && is_new ? begin(n, update) : result;
+    return result == 0 && is_new ? begin(n, update, error) : result;
 }
 
 static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error *error) {
     switch (event->type) {
     case SL_EVENT_START:
-        return begin(n, update);
+        return begin(n, update, error);
     case SL_EVENT_GRADIENT:
         return take_gradient(n, event->loss, error);
     case SL_EVENT_RECEIVED:
@@ -371,6 +402,8 @@ static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error 
         n->rests = true;
         n->pattern->cut(n);
         return 0;
+    case SL_EVENT_GATHER:
+        return n->pattern->gather != NULL ? n->pattern->gather(n, error) : 0;
     case SL_EVENT_PEER_DOWN:
         if (n->pattern->lose != NULL)
             n->pattern->lose(n, event->peer);
@@ -400,7 +433,7 @@ int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_erro
     int result = take(n, event, update, error);
     if (result == 0)
         result = n->pattern->advance(n, event->type == SL_EVENT_TURN, update, error);
-    if (n->rests)
+    if (n->rests && !n->is_loaded)
         sl_async_note_rest(n);
     n->turns = update->turn;
     update->released = n->inbox.released;
@@ -438,6 +471,25 @@ uint64_t sl_async_asks(const sl_async *n) {
 int sl_async_drain(sl_async *n, sl_error *error) {
     assert(n->gradient == SL_GRADIENT_NONE);
     return n->pattern->drain != NULL ? n->pattern->drain(n, error) : 0;
+}
+
+void sl_async_give(const sl_async *n, uint32_t peer, uint64_t number, sl_act *out) {
+    const bool serves = n->at_rest.come != NULL;
+    *out = (sl_act){.kind = SL_ACT_GIVES,
+                    .peer = peer,
+                    .number = number,
+                    .versions = serves ? n->at_rest.come : &n->at_rest.is_over,
+                    .version_count = !n->rests ? 0
+                                     : serves  ? (uint32_t)n->at_rest.come_count
+                                               : 1};
+}
+
+bool sl_async_is_over(const sl_async *n) {
+    return n->pattern->is_over(n);
+}
+
+const uint64_t *sl_async_newest(const sl_async *n) {
+    return n->newest;
 }
 
 bool sl_async_rests(const sl_async *n) {

@@ -17,6 +17,8 @@
  *   ACKNOWLEDGED    -> its average is over
  *   TURN            -> who waited goes on
  *   REST            -> what is open ends; sl_async_rests
+ *   GATHER          -> of one that rests: what is on its way to it is added, where that counts. A
+ *                      view begins next
  *   CUT             -> nothing comes any more, nor reaches anybody, but for accounts of what was
  *                      cut (`accounts`). It rests when both sides of each agree, or PEER_DOWN says
  *                      that the other one is gone
@@ -75,6 +77,14 @@ uint64_t sl_async_asks(const sl_async *node);
 
 /* After the last round: what others have sent, and no round of its own has come to, is added. */
 int sl_async_drain(sl_async *node, sl_error *error);
+
+/* Its model as it is goes to peer, as number `number` that it asked for. *out lives until the next
+ * step. */
+void sl_async_give(const sl_async *node, uint32_t peer, uint64_t number, sl_act *out);
+/* With versions: is the exchange of its round over when a view begins? */
+bool sl_async_is_over(const sl_async *node);
+/* Likewise: the latest that has come of each peer, of its sl_async_peers. */
+const uint64_t *sl_async_newest(const sl_async *node);
 
 /* After REST or CUT: has it come to rest? A gradient may run meanwhile. */
 bool sl_async_rests(const sl_async *node);

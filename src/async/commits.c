@@ -25,6 +25,10 @@ static bool serves(const sl_async *n) {
 static int open(sl_async *n, sl_error *error) {
     const bool walks = n->state.config->local_steps > 1;
     int result = sl_owners_open(n, error);
+    if (n->at_rest.come == NULL)
+        n->at_rest.come = calloc(n->ranks, sizeof *n->at_rest.come);
+    if (n->at_rest.come == NULL)
+        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for commits", n->settings.rank);
     if (walks && n->state.extra[SL_PULLED] == NULL)
         n->state.extra[SL_PULLED] = n->settings.vec->allocate(n->settings.dimension);
     if (result == 0 && walks && n->state.extra[SL_PULLED] == NULL)
@@ -38,9 +42,9 @@ static int open(sl_async *n, sl_error *error) {
                : result;
 }
 
-/* All pull the first model. */
+/* All pull the first model. Who joins as a server hears who wants its model. */
 static void start(sl_async *n) {
-    if (!serves(n))
+    if (!serves(n) || n->view != NULL)
         return;
     sl_copy(&n->state, n->state.extra[SL_SERVED], n->state.x, n->settings.dimension);
     for (uint32_t i = 0; i < n->ranks; i++)
@@ -338,7 +342,7 @@ static int serve(sl_async *n, sl_error *error) {
 }
 
 static bool has_model(const sl_async *n) {
-    return sl_owners_have_come(n) && (n->state.round == 0 || sl_async_may_end(n));
+    return sl_owners_have_come(n) && (n->gradient == SL_GRADIENT_NONE || sl_async_may_end(n));
 }
 
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
@@ -393,7 +397,7 @@ static void serve_anew(sl_async *n, sl_range before) {
         service->batch.version = n->pulled;
     service->turn = n->ranks - 1;
     next_turn(n);
-    if (n->is_over || n->state.round == 0 || is_done(n))
+    if (n->is_over || n->gradient == SL_GRADIENT_NONE)
         hear_standing(n, n->settings.rank, is_done(n));
 }
 
@@ -403,13 +407,14 @@ static bool is_over(const sl_async *n) {
 
 /* A gradient that was under way counts as committed. */
 static int begin_view(sl_async *n, sl_error *error) {
-    const sl_range before = serves(n) ? n->own->range : (sl_range){0, 0};
-    const uint32_t count = n->owner_count;
+    const sl_at_rest *at = &n->at_rest; /* as it is, or as it was saved */
+    const sl_range before = {(size_t)at->serves_from, (size_t)at->serves_count};
+    const uint32_t count = (uint32_t)at->come_count;
     bool any = false;
     n->is_over = is_over(n);
     n->out.open = n->served.holds_own = false;
     for (uint32_t k = 0; k < count; k++) {
-        n->taken[k] = n->owners[k].come;
+        n->taken[k] = at->come[k];
         any = any || n->taken[k] > 0;
     }
     if (n->is_over || any)
@@ -417,7 +422,7 @@ static int begin_view(sl_async *n, sl_error *error) {
                                    .versions = n->taken,
                                    .version_count = any ? count : 0});
     const int result = open(n, error);
-    n->stands = has_other_servers(n) && (n->is_over || n->state.round == 0 || is_done(n));
+    n->stands = has_other_servers(n) && (n->is_over || n->gradient == SL_GRADIENT_NONE);
     if (result == 0 && serves(n))
         serve_anew(n, before);
     return result;

@@ -71,7 +71,7 @@ uint64_t sl_async_exchanges_before(const sl_async *n, uint64_t round) {
 
 bool sl_async_has(const sl_async *n, uint32_t rank) {
     const sl_members *m = n->view != NULL ? &n->view->members : NULL;
-    return m == NULL || sl_peer_index(m->ranks, m->count, rank) < m->count;
+    return m == NULL ? rank < n->state.nodes : sl_peer_index(m->ranks, m->count, rank) < m->count;
 }
 
 bool sl_async_is_broken(const sl_async *n, uint32_t peer) {

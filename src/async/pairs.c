@@ -23,7 +23,7 @@ static int open_averager(sl_async *n, sl_error *error) {
 static int open(sl_async *n, sl_error *error) {
     sl_accounts *c = &n->accounts;
     if (n->settings.turns) {
-        c->count = sl_topology_nodes(n->settings.topology);
+        c->count = n->ranks;
         c->ends = calloc(c->count, sizeof *c->ends);
         n->undo = n->settings.vec->allocate(n->settings.dimension);
         if (c->ends == NULL || n->undo == NULL)

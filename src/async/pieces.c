@@ -6,6 +6,7 @@
  */
 #include <stdio.h>
 
+#include "async/serving.h"
 #include "async/state.h"
 #include "node/piece_table.h"
 
@@ -34,7 +35,10 @@ static const sl_piece_number numbers[] = {
     WHOLE("gradient", at_rest.gradient),
     WHOLE("wants", at_rest.wants),
     WHOLE("is_over", at_rest.is_over),
-    WHOLE("come", at_rest.come),
+    WHOLE("keeps", at_rest.keeps),
+    WHOLE("serves_from", at_rest.serves_from),
+    WHOLE("serves_count", at_rest.serves_count),
+    WHOLE("come_count", at_rest.come_count),
 };
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
@@ -43,11 +47,26 @@ static bool holds_gradient(const sl_async *n) {
     return n->at_rest.gradient == SL_GRADIENT_HELD && !n->at_rest.is_over;
 }
 
+/* How much of each server's model has come. */
+static size_t count_come(const sl_async *n) {
+    if (n->at_rest.come == NULL)
+        return 0;
+    return n->state.config->server == SL_SERVER_SHARDED ? n->ranks : 1;
+}
+
 bool sl_async_piece(sl_async *n, size_t index, sl_piece *out) {
     if (index < NUMBERS) {
         *out = sl_piece_of_number(&numbers[index], n);
         return true;
     }
+    index -= NUMBERS;
+    if (index < count_come(n)) {
+        *out = (sl_piece){.whole = &n->at_rest.come[index]};
+        snprintf(out->name, sizeof out->name, "come.%zu", index);
+        return true;
+    }
+    if (n->at_rest.serves_count > 0 && n->served.clocks == NULL) /* it is loaded; see begin */
+        sl_serving_open(n, NULL);
     const struct {
         const char *name;
         float *vector;
@@ -57,7 +76,7 @@ bool sl_async_piece(sl_async *n, size_t index, sl_piece *out) {
                  {"second_moment", n->direction.v},
                  {"gradient", holds_gradient(n) ? n->state.g : NULL}};
     enum { NAMED = sizeof named / sizeof *named };
-    size_t left = index - NUMBERS;
+    size_t left = index - count_come(n);
     for (size_t i = 0; i < NAMED + SL_ALGORITHM_VECTORS_MAX; i++) {
         float *vector = i < NAMED ? named[i].vector : n->state.extra[i - NAMED];
         if (vector == NULL || left-- > 0)
@@ -73,11 +92,19 @@ bool sl_async_piece(sl_async *n, size_t index, sl_piece *out) {
 }
 
 void sl_async_note_rest(sl_async *n) {
-    n->at_rest = (sl_at_rest){.rests = true,
-                              .gradient = n->gradient,
-                              .wants = n->wants,
-                              .is_over = n->pattern->is_over != NULL && n->pattern->is_over(n),
-                              .come = n->owner_count > 0 ? n->owners->come : 0};
+    sl_at_rest *at = &n->at_rest;
+    const bool serves = n->own != NULL && n->served.clocks != NULL;
+    *at = (sl_at_rest){.rests = true,
+                       .gradient = n->gradient,
+                       .wants = n->wants,
+                       .is_over = n->pattern->is_over != NULL && n->pattern->is_over(n),
+                       .keeps = n->ending.keeps,
+                       .serves_from = serves ? n->own->range.from : 0,
+                       .serves_count = serves ? n->own->range.count : 0,
+                       .come_count = n->owner_count,
+                       .come = at->come};
+    for (uint32_t k = 0; k < n->owner_count; k++)
+        at->come[k] = n->owners[k].come;
 }
 
 void sl_async_go_on_from_pieces(sl_async *n) {
@@ -93,8 +120,7 @@ void sl_async_go_on_from_pieces(sl_async *n) {
     n->gradient = (sl_gradient_phase)at->gradient;
     n->wants = at->wants;
     n->is_over = at->is_over;
-    if (n->owner_count > 0)
-        n->owners->come = (uint32_t)at->come;
     n->rests = n->is_loaded = true;
     n->pattern->cut(n);
+    n->ending.keeps = at->keeps;
 }

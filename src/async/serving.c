@@ -37,6 +37,8 @@ int sl_serving_open(sl_async *n, sl_error *error) {
                        n->settings.rank);
     service->interval_ns = service->last_ns + n->ranks;
     service->extra = service->interval_ns + n->ranks;
+    for (uint32_t i = n->state.nodes; i < n->ranks; i++)
+        service->clocks[i] = SL_TAKES_NO_PART;
     return 0;
 }
 

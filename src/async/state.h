@@ -24,6 +24,14 @@ typedef struct sl_publication {
     double scalar;   /* in its headers */
 } sl_publication;
 
+/* How a view ends, where what is on its way counts. */
+typedef struct sl_ending {
+    bool *told;  /* (inbox.peer_count) nothing more of it is on its way */
+    bool tells;  /* it has to */
+    bool is_cut; /* what is on its way is lost */
+    bool keeps;  /* it was added: the sums of models and weights go on */
+} sl_ending;
+
 /* Commits that are applied together. */
 typedef struct sl_batch {
     uint64_t version;     /* of the model: batches so far */
@@ -96,7 +104,9 @@ typedef struct sl_accounts {
 typedef struct sl_at_rest {
     uint64_t rests;    /* it has rested, or is to, from pieces that were loaded */
     uint64_t gradient; /* sl_gradient_phase */
-    uint64_t wants, is_over, come;
+    uint64_t wants, is_over, keeps;
+    uint64_t serves_from, serves_count; /* what it has served; count 0: nothing */
+    uint64_t come_count, *come;         /* (ranks) parts of each server's model; NULL: no servers */
 } sl_at_rest;
 
 /* What differs between patterns. A hook that is NULL does nothing. */
@@ -118,6 +128,8 @@ typedef struct sl_async_pattern {
     void (*cut)(sl_async *n);
     void (*lose)(sl_async *n, uint32_t peer);
     bool (*is_still)(const sl_async *n); /* nothing is open */
+    /* Of a still one, of whose view nobody is lost: what is on its way to it is added. */
+    int (*gather)(sl_async *n, sl_error *error);
     /* Of a still one. view: with other peers; else it goes on as before. */
     int (*go_on)(sl_async *n, bool view, sl_error *error);
     bool (*is_whole)(const sl_async *n);
@@ -178,9 +190,11 @@ struct sl_async {
     sl_publication out;
     uint64_t *newest; /* (inbox.peer_count) whole message of each peer */
     bool *heard;      /* (inbox.peer_count) has a whole message of it come? */
+    uint64_t *needs;  /* (inbox.peer_count) it has use for none before this one, likewise */
     uint64_t *first;  /* (inbox.peer_count) it has no version before this one, under this view */
     uint64_t *chosen; /* (inbox.peer_count) what was combined last of it */
     uint64_t *taken;  /* (inbox.peer_count) the same of in-neighbours, for an act */
+    sl_ending ending;
     /* commits: `out` is the gradient */
     sl_service served;
     uint32_t server;  /* of all, where they are not sharded */

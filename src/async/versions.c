@@ -19,7 +19,12 @@ static uint32_t ahead_max(const sl_async *n) {
     return sl_topology_window(n->settings.topology) * (uint32_t)(lag + 1);
 }
 
-enum { VERSION, FROM_NOW_ON }; /* steps: of the latter a silent message says the number */
+/* Steps. Of a view as it begins, and of one that is to end, a silent message says the number. */
+enum { VERSION, FROM_NOW_ON, UP_TO_HERE };
+
+static bool weighs(const sl_async *n) {
+    return n->algorithm->matrix == SL_MATRIX_COLUMN;
+}
 
 static int open(sl_async *n, sl_error *error) {
     n->out = (sl_publication){.number = n->state.exchange,
@@ -59,7 +64,13 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
     const sl_arrival *last = sl_queue_last(&n->inbox.queues[slot]);
     if (e->silent && e->step == FROM_NOW_ON && !n->heard[slot]) {
         n->newest[slot] = n->first[slot] = e->exchange;
+        n->needs[slot] = e->scalar >= 0 && e->scalar < 0x1p53 ? (uint64_t)e->scalar : 0;
         n->heard[slot] = true;
+        sl_inbox_refuse(&n->inbox, e->token);
+        return 0;
+    }
+    if (e->silent && e->step == UP_TO_HERE) {
+        n->ending.told[slot] = true;
         sl_inbox_refuse(&n->inbox, e->token);
         return 0;
     }
@@ -77,20 +88,29 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
             n->first[slot] = e->exchange;
         n->newest[slot] = e->exchange;
         n->heard[slot] = true;
+        n->ending.told[slot] = false;
         drop_late(n, slot);
     }
     return result;
 }
 
-/* Of a row that has them, without the edges that are broken. */
-static sl_row whole_edges(const sl_async *n, const sl_row *row, bool out) {
+/* Does this version go along no such edge? It may be broken; or the receiver has come further, as
+ * it said when the view began, and needs only later ones. */
+static bool is_kept_back(const sl_async *n, uint32_t peer, uint64_t number) {
+    const uint32_t slot = sl_async_slot(n, peer);
+    return sl_async_is_broken(n, peer) ||
+           (weighs(n) && slot < n->inbox.peer_count && number < n->needs[slot]);
+}
+
+/* Of a row, the edges that this version goes along. */
+static sl_row whole_edges(const sl_async *n, const sl_row *row, uint64_t number, bool out) {
     if (n->row_peers == NULL)
         return *row;
     uint32_t *peers = n->row_peers + (out ? n->ranks : 0);
     double *weights = n->row_weights + (out ? n->ranks : 0);
     sl_row whole = {.count = 0, .peers = peers, .weights = weights};
     for (uint32_t k = 0; k < row->count; k++)
-        if (!sl_async_is_broken(n, row->peers[k])) {
+        if (out ? !is_kept_back(n, row->peers[k], number) : !sl_async_is_broken(n, row->peers[k])) {
             peers[whole.count] = row->peers[k];
             weights[whole.count++] = row->weights[k];
         }
@@ -99,12 +119,12 @@ static sl_row whole_edges(const sl_async *n, const sl_row *row, bool out) {
 
 static sl_row in_of(const sl_async *n, uint64_t number) {
     const sl_row row = sl_topology_in(n->settings.topology, number, n->settings.rank);
-    return whole_edges(n, &row, false);
+    return whole_edges(n, &row, number, false);
 }
 
 static sl_row out_of(const sl_async *n, uint64_t number) {
     const sl_row row = sl_topology_out(n->settings.topology, number, n->settings.rank);
-    return whole_edges(n, &row, true);
+    return whole_edges(n, &row, number, true);
 }
 
 static sl_row out_row(const sl_async *n) {
@@ -116,16 +136,24 @@ static const float *published(const sl_async *n) {
 }
 
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
-    *to = out_row(n);
+    *to = (sl_row){.count = n->inbox.peer_count, .peers = n->peers};
     if (n->awaits_model)
         return false;
     if (n->stands) {
+        const uint64_t needs =
+            n->algorithm->async->version(&n->state, n->stands_at + 1, UINT64_MAX);
         *out = (sl_async_part){
-            .number = n->stands_at, .step = FROM_NOW_ON, .silent = true, .scalar = 1};
+            .number = n->stands_at, .step = FROM_NOW_ON, .silent = true, .scalar = (double)needs};
+        return true;
+    }
+    if (is_out(n) && n->ending.tells) {
+        *out = (sl_async_part){
+            .number = n->out.number, .step = UP_TO_HERE, .silent = true, .scalar = 1};
         return true;
     }
     if (is_out(n))
         return false;
+    *to = out_row(n);
     *out =
         (sl_async_part){.number = n->out.number,
                         .part = n->out.sent,
@@ -141,6 +169,10 @@ static int left(sl_async *n, sl_error *error) {
         n->stands = false;
         return 0;
     }
+    if (is_out(n)) {
+        n->ending.tells = false;
+        return 0;
+    }
     sl_codec_part_range(n->codec, n->out.sent, &from, &count);
     sl_async_count_sent(n, count * sizeof(float), n->out.sent == 0, false, out_row(n).count);
     n->out.sent++;
@@ -148,6 +180,14 @@ static int left(sl_async *n, sl_error *error) {
 }
 
 /* ---- rounds ---- */
+
+/* Where it counts who gets what: have all said, of this view, from where on? */
+static bool have_all_stood(const sl_async *n) {
+    bool all = true;
+    for (uint32_t slot = 0; weighs(n) && n->view != NULL && slot < n->inbox.peer_count; slot++)
+        all = all && n->heard[slot];
+    return all;
+}
 
 static void publish(sl_async *n) {
     n->out = (sl_publication){
@@ -218,14 +258,14 @@ static int combine(sl_async *n, float self_weight, const sl_row *in, sl_error *e
     return result;
 }
 
-/* What would go along broken edges stays here. */
+/* What goes along no edge stays here. */
 static float own_weight(const sl_async *n) {
     const sl_topology *topology = n->settings.topology;
     const sl_row own = sl_topology_in(topology, n->state.exchange, n->settings.rank),
                  out = sl_topology_out(topology, n->state.exchange, n->settings.rank);
     float weight = sl_route_own_weight(&own, &out);
     for (uint32_t k = 0; k < out.count; k++)
-        if (sl_async_is_broken(n, out.peers[k]))
+        if (is_kept_back(n, out.peers[k], n->state.exchange))
             weight += (float)out.weights[k];
     return weight;
 }
@@ -257,7 +297,8 @@ static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     if (!n->out.open && !sl_async_exchanges(n))
         return sl_async_end_round(n, n->algorithm->local, update, error);
     if (!n->out.open) {
-        publish(n);
+        if (have_all_stood(n))
+            publish(n);
         return 0;
     }
     const sl_row in = in_row(n);
@@ -267,26 +308,48 @@ static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     return turn ? end_exchange(n, &in, update, error) : 0;
 }
 
-/* Versions later than those that the last exchange took, up to its own number. */
-static int drain(sl_async *n, sl_error *error) {
-    const uint64_t last = n->state.exchange,
-                   taken = n->algorithm->async->version(&n->state, last, UINT64_MAX);
+/* Versions later than those that the last exchange took, up to the latest that is here. */
+static int add_rest(sl_async *n, sl_error *error) {
+    const uint64_t own = n->state.exchange,
+                   taken = n->algorithm->async->version(&n->state, own - n->out.open, UINT64_MAX);
+    float self_weight = n->out.open ? own_weight(n) : 1;
+    uint64_t last = own;
     int result = 0;
+    for (uint32_t slot = 0; slot < n->inbox.peer_count; slot++)
+        last = n->newest[slot] > last ? n->newest[slot] : last;
     for (uint64_t number = taken + 1; number <= last && result == 0; number++) {
         const sl_row in = in_of(n, number);
-        for (uint32_t k = 0; k < in.count; k++)
-            n->chosen[sl_async_slot(n, in.peers[k])] =
-                number > n->first[sl_async_slot(n, in.peers[k])] ? number : 0;
-        result = combine(n, 1, &in, error);
+        for (uint32_t k = 0; k < in.count; k++) {
+            const uint32_t slot = sl_async_slot(n, in.peers[k]);
+            const bool has = number > n->first[slot] && number <= n->newest[slot];
+            n->chosen[slot] = has ? number : 0;
+        }
+        result = combine(n, self_weight, &in, error);
+        self_weight = 1;
     }
+    memcpy(n->first, n->newest, n->inbox.peer_count * sizeof *n->first);
     return result;
 }
 
 /* ---- rest ---- */
 
+/* All that was sent is to come, where it counts. */
+static void rest(sl_async *n) {
+    n->ending.tells = weighs(n) && !n->awaits_model && !n->ending.is_cut;
+}
+
 /* What has not left does not leave. */
 static void cut(sl_async *n) {
     n->out.sent = n->parts;
+    n->ending.is_cut = true;
+    n->ending.tells = false;
+}
+
+static bool is_still(const sl_async *n) {
+    bool all = is_out(n) && !n->ending.tells;
+    for (uint32_t slot = 0; slot < n->inbox.peer_count && weighs(n) && !n->ending.is_cut; slot++)
+        all = all && (n->ending.told[slot] || n->awaits_model);
+    return all;
 }
 
 /* Or since the view before. */
@@ -294,23 +357,48 @@ static bool is_over(const sl_async *n) {
     return n->is_over || n->out.open;
 }
 
-/* Versions go on, from the models that are there. Of one that was published, and not
- * combined, all is still the node's own; of push-sum, weights are, and what was on its way is lost
- * with them. */
-static int begin_anew(sl_async *n, sl_error *error) {
+/* Nobody is lost: what is on its way belongs to the sums of models and weights. Of a round that is
+ * not over its point stands, and so does a last model, which was recorded. */
+static int gather(sl_async *n, sl_error *error) {
+    const uint32_t count = n->inbox.peer_count;
+    if (!weighs(n) || n->ending.is_cut || n->ending.keeps || n->state.round == 0)
+        return 0;
+    if (n->expected != NULL && n->expected->kind == SL_ACT_GATHER)
+        memcpy(n->newest, n->expected->versions, count * sizeof *n->newest);
+    memcpy(n->taken, n->newest, count * sizeof *n->taken);
+    sl_async_note(n,
+                  &(sl_act){.kind = SL_ACT_GATHER, .versions = n->taken, .version_count = count});
+    n->state.point_stands = !n->out.open;
+    const int result = add_rest(n, error);
+    n->state.point_stands = false;
+    n->is_over = is_over(n);
+    n->out.open = false;
+    n->ending.keeps = true;
+    return result;
+}
+
+/* After a loss push-sum begins with weights 1; what was on its way is lost with them. */
+static int begin_weights(sl_async *n, sl_error *error) {
     const sl_row nobody = {0};
-    const bool weighs = n->algorithm->matrix == SL_MATRIX_COLUMN;
-    int result = 0;
+    const int result = n->is_over ? combine(n, 1, &nobody, error) : 0;
+    n->state.push_sum_weight = 1;
+    n->algorithm->start(&n->state, n->settings.dimension);
+    return result;
+}
+
+/* Versions go on, from the models that are there. Of one that was published, and not
+ * combined, all is still the node's own. */
+static int begin_anew(sl_async *n, sl_error *error) {
     n->is_over = is_over(n) && !n->comes;
     if (n->is_over)
         sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE});
-    if (weighs && !n->comes)
-        result = combine(n, 1, &nobody, error);
-    n->state.push_sum_weight = 1;
-    if (result == 0 && weighs)
-        n->algorithm->start(&n->state, n->settings.dimension);
+    const bool begins = weighs(n) && (n->comes || !n->ending.keeps);
+    const int result = begins ? begin_weights(n, error) : 0;
+    n->ending.keeps = n->ending.is_cut = false;
+    memset(n->ending.told, 0, n->ranks * sizeof *n->ending.told);
     n->stands = !n->algorithm->async->sends_first;
     n->stands_at = n->state.exchange;
+    memset(n->needs, 0, n->ranks * sizeof *n->needs);
     memset(n->first, 0, n->ranks * sizeof *n->first);
     memset(n->newest, 0, n->ranks * sizeof *n->newest);
     memset(n->heard, 0, n->ranks * sizeof *n->heard);
@@ -322,7 +410,7 @@ static int make_rows(sl_async *n, sl_error *error) {
     free(n->row_weights);
     n->row_peers = NULL;
     n->row_weights = NULL;
-    if (n->view->broken_count == 0)
+    if (n->view->broken_count == 0 && !weighs(n))
         return 0;
     n->row_peers = calloc(2 * (n->ranks + 1u), sizeof *n->row_peers);
     n->row_weights = calloc(2 * (n->ranks + 1u), sizeof *n->row_weights);
@@ -333,10 +421,13 @@ static int make_rows(sl_async *n, sl_error *error) {
 
 static int go_on(sl_async *n, bool view, sl_error *error) {
     const int result = view ? begin_anew(n, error) : 0;
+    n->ending.tells = false;
     return result == 0 && view ? make_rows(n, error) : result;
 }
 
 static const char *awaits(const sl_async *n, uint32_t slot) {
+    if (!n->out.open && !n->heard[slot] && !have_all_stood(n))
+        return "word of where it stands";
     if (!n->out.open || !is_out(n))
         return NULL;
     const sl_row in = in_row(n);
@@ -360,9 +451,11 @@ const sl_async_pattern sl_async_versions = {.open = open,
                                             .next = next,
                                             .left = left,
                                             .advance = advance,
-                                            .drain = drain,
+                                            .drain = add_rest,
+                                            .rest = rest,
                                             .cut = cut,
-                                            .is_still = is_out,
+                                            .is_still = is_still,
+                                            .gather = gather,
                                             .go_on = go_on,
                                             .is_whole = is_whole,
                                             .is_over = is_over,

@@ -5,7 +5,12 @@
 #include "board/state.h"
 #include "folder/record_json.h"
 
-enum { POINTS_MAX = 1000, TIMES_MAX = 240 };
+enum {
+    POINTS_MAX = 500,
+    TIMES_MAX = 240, /* of a node, and of all together */
+    TIMES_MIN = 16,
+    TIMES_OF_ALL = 6000
+};
 
 /* Empty ones. */
 static json_t *open_columns(const char *const *names, size_t count) {
@@ -100,9 +105,9 @@ static void add_interval(json_t **to, const sl_sample *before, const sl_sample *
     add(to, "wait", sl_number_json(p.wait));
 }
 
-static json_t *row_json(const sl_board_state *s, uint32_t rank) {
+static json_t *row_json(const sl_board_state *s, uint32_t rank, size_t most) {
     const sl_board_node *n = &s->nodes[rank];
-    const size_t stride = (n->sample_count + TIMES_MAX - 1) / TIMES_MAX;
+    const size_t stride = (n->sample_count + most - 1) / most;
     json_t *columns = open_columns(row, sizeof row / sizeof *row);
     const sl_sample *before = NULL;
     for (size_t i = 0; i < n->sample_count; i++)
@@ -117,7 +122,10 @@ static json_t *row_json(const sl_board_state *s, uint32_t rank) {
 
 json_t *sl_board_strip_json(const sl_board_state *s) {
     json_t *list = json_array();
+    const size_t share = TIMES_OF_ALL / (s->node_count + 1), most = share > TIMES_MAX   ? TIMES_MAX
+                                                                    : share < TIMES_MIN ? TIMES_MIN
+                                                                                        : share;
     for (uint32_t i = 0; i < s->node_count; i++)
-        sl_json_append(&list, row_json(s, i));
+        sl_json_append(&list, row_json(s, i, most));
     return list;
 }

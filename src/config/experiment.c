@@ -227,7 +227,7 @@ static int refuse_experiment(const char *path, sl_error *error) {
 }
 
 static int read_topology(sl_experiment *e, json_t *value, const char *folder,
-                         sl_lazy_choice *weights, sl_error *error) {
+                         const sl_topology_opening *how, sl_error *error) {
     if (value == NULL)
         return sl_fail(error, SL_EINVAL,
                        "topology: missing; it is the path of a topology file, or an object such as "
@@ -249,12 +249,12 @@ static int read_topology(sl_experiment *e, json_t *value, const char *folder,
             result = refuse_experiment(path, error);
         if (result != 0)
             return result;
-        return sl_topology_load_lazy(&e->topology, path, weights, error);
+        return sl_topology_load_as(&e->topology, path, how, error);
     }
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(17));
     if (text == NULL)
         return sl_fail(error, SL_ENOMEM, "topology: out of memory");
-    int result = sl_topology_parse_lazy(&e->topology, text, "topology", weights, error);
+    int result = sl_topology_parse_as(&e->topology, text, "topology", how, error);
     free(text);
     return result;
 }
@@ -340,11 +340,7 @@ static int check_asynchronous(const sl_experiment *e, sl_error *error) {
         {strcmp(e->device, "cpu") != 0, "device", "take \"cpu\""},
         {e->checkpoint.every > 0 && e->membership.on_loss != SL_ON_LOSS_CONTINUE,
          "checkpoint.every, where membership.on_loss is \"stop\"", "take \"continue\""},
-        {e->checkpoint.every > 0 && e->algorithm.server == SL_SERVER_SHARDED,
-         "checkpoint.every, where algorithm.server is \"sharded\"", "take one server"},
         {e->faults.count > 0, "faults", "leave it out"},
-        {e->membership.joiners > 0, "membership.joiners", "set it to 0"},
-        {e->transport.norm_limit > 0, "transport.norm_limit", "set it to 0"},
     };
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
         if (refused[i].is_set)
@@ -443,6 +439,7 @@ typedef struct reading {
     const char *const *overrides;
     size_t override_count;
     const sl_session_reading *session; /* NULL: it trains the model that it names */
+    const sl_watch *watch;             /* NULL: nobody */
 } reading;
 
 /* A session that overlaps takes the form that sends old models, where there is one. */
@@ -463,7 +460,8 @@ static int open_topology(sl_experiment *e, json_t *value, const reading *r, sl_e
     const double momentum =
         r->session != NULL ? usual_momentum : sl_optimizer_momentum(&e->optimizer);
     sl_lazy_choice weights = {.below = sl_algorithm_lazy_below(&form, momentum)};
-    const int result = read_topology(e, value, r->folder, &weights, error);
+    const sl_topology_opening how = {.lazy = &weights, .watch = r->watch};
+    const int result = read_topology(e, value, r->folder, &how, error);
     e->chose_lazy = weights.taken;
     return result;
 }
@@ -564,10 +562,15 @@ int sl_experiment_parse(sl_experiment **out, const char *json, const char *where
     return parse(out, json, &r, error);
 }
 
+int sl_experiment_load_watched(sl_experiment **out, const char *path, const char *const *overrides,
+                               size_t override_count, const sl_watch *watch, sl_error *error) {
+    reading r = {.overrides = overrides, .override_count = override_count, .watch = watch};
+    return load(out, path, &r, error);
+}
+
 int sl_experiment_load(sl_experiment **out, const char *path, const char *const *overrides,
                        size_t override_count, sl_error *error) {
-    reading r = {.overrides = overrides, .override_count = override_count};
-    return load(out, path, &r, error);
+    return sl_experiment_load_watched(out, path, overrides, override_count, NULL, error);
 }
 
 int sl_experiment_load_session(sl_experiment **out, const char *source,

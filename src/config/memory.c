@@ -175,6 +175,13 @@ static size_t kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dim
            serves * (model + keeps * sl_experiment_ranks(e) * commit);
 }
 
+/* Where neighbours may read an agent's model it moves (node.h). */
+static size_t rooms_bytes(const sl_experiment *e, const sl_node_settings *settings) {
+    return e->transport.memory == SL_MEMORY_AUTO && sl_node_moves(settings)
+               ? (SL_NODE_ROOMS - 1) * settings->dimension * sizeof(float)
+               : 0;
+}
+
 uint64_t sl_experiment_descriptors(const sl_experiment *e) {
     uint32_t degree = 0;
     for (uint32_t rank = 0; rank < sl_experiment_ranks(e); rank++) {
@@ -204,8 +211,8 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
                                kept_bytes(e, plan, dimension, settings.rank),
                      buffers = buffer_bytes(e, plan, dimension, settings.rank),
                      copy = e->checkpoint.every > 0 ? vectors - model : 0,
-                     agent = (on_device ? model : vectors) + copy + buffers + 2 * average +
-                             returns + task_bytes;
+                     agent = (on_device ? model : vectors + rooms_bytes(e, &settings)) + copy +
+                             buffers + 2 * average + returns + task_bytes;
         copied = copy > copied ? copy : copied;
         m.vectors = vectors > m.vectors ? vectors : m.vectors;
         m.buffers = buffers > m.buffers ? buffers : m.buffers;

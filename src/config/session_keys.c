@@ -24,15 +24,19 @@ static const char *const unused[] = {"model.",
                                      "record.safetensors",
                                      "record.tensorboard",
                                      "checkpoint.",
-                                     "monitor.",
-                                     "transport.overlap",
-                                     "transport.buckets",
-                                     "transport.partition_bytes"};
+                                     "monitor."};
 enum { UNUSED = sizeof unused / sizeof *unused };
 
-/* For times, or sizes of messages. */
+static bool sends_in_order(json_t *root) {
+    const char *way = json_string_value(sl_tree_get(root, "transport.overlap"));
+    return way != NULL && strcmp(way, "none") != 0;
+}
+
+/* For times, sizes of messages, or their order. */
 static bool uses_network(json_t *root, const sl_session_reading *how) {
-    return how->simulates || sl_tree_get(root, "algorithm.budget") != NULL;
+    return how->simulates || sends_in_order(root) ||
+           sl_tree_get(root, "algorithm.budget") != NULL ||
+           sl_tree_get(root, "transport.buckets") != NULL;
 }
 
 static bool is_used(const char *path, json_t *root, const sl_session_reading *how) {
@@ -62,6 +66,12 @@ static int refuse_optimizer(json_t *root, sl_error *error) {
                            "leave it out, or set it to 0",
                            refused[i], json_number_value(sl_tree_get(root, refused[i])));
     const char *device = json_string_value(sl_tree_get(root, "device"));
+    if (sends_in_order(root) && device != NULL && strcmp(device, "cpu") != 0)
+        return sl_fail(
+            error, SL_EINVAL,
+            "transport.overlap: a session takes ranges of x on the host only, and device "
+            "is \"%s\"; take \"none\", and begin and end",
+            device);
     if (device == NULL || strcmp(device, "auto") != 0)
         return 0;
     return sl_fail(error, SL_EINVAL,
@@ -86,9 +96,20 @@ static int warn_of_dropped(json_t *root, const sl_session_reading *how, char **w
     return fclose(out) == 0 ? 0 : sl_fail(error, SL_ENOMEM, "out of memory");
 }
 
+/* Begin and end lie around forward and backward. */
+static int check_overlaps(json_t *root, const sl_session_reading *how, sl_error *error) {
+    return !how->overlap || !sends_in_order(root)
+               ? 0
+               : sl_fail(error, SL_EINVAL,
+                         "transport.overlap: options.overlap hides the exchange beside forward and "
+                         "backward already; set one of them");
+}
+
 int sl_session_keys_drop(json_t *root, const sl_session_reading *how, char **warnings,
                          sl_error *error) {
     int result = refuse_optimizer(root, error);
+    if (result == 0)
+        result = check_overlaps(root, how, error);
     if (result == 0)
         result = warn_of_dropped(root, how, warnings, error);
     if (result != 0)
@@ -98,9 +119,6 @@ int sl_session_keys_drop(json_t *root, const sl_session_reading *how, char **war
                                          "checkpoint", "monitor", "final_average"};
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         json_object_del(root, groups[i]);
-    static const char *const sendings[] = {"overlap", "buckets", "partition_bytes"};
-    for (size_t i = 0; i < sizeof sendings / sizeof *sendings; i++)
-        json_object_del(json_object_get(root, "transport"), sendings[i]);
     json_t *record = json_object_get(root, "record"), *topology = json_object_get(root, "topology");
     if (!uses_network(root, how))
         json_object_del(root, "network");

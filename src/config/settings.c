@@ -26,6 +26,7 @@ sl_learner_settings sl_experiment_learner(const sl_experiment *e) {
 sl_node_settings sl_experiment_node(const sl_experiment *e, const sl_plan *plan,
                                     const sl_sending *sending, size_t dimension, uint64_t rounds) {
     return (sl_node_settings){
+        .ranks = sl_experiment_ranks(e),
         .rounds = rounds,
         .dimension = dimension,
         .part_bytes = e->transport.chunk_bytes,

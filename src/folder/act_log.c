@@ -11,11 +11,27 @@
 
 enum { NUMBER_BYTES = 21, HEAD_BYTES = 256 };
 
-static const char *const names[SL_ACT_KINDS] = {
-    [SL_ACT_GRADIENT] = "gradient", [SL_ACT_AVERAGE] = "average",  [SL_ACT_ANSWER] = "answer",
-    [SL_ACT_REFUSED] = "refused",   [SL_ACT_REFUSES] = "refuses",  [SL_ACT_COMBINE] = "combine",
-    [SL_ACT_COMMIT] = "commit",     [SL_ACT_SERVE] = "serve",      [SL_ACT_VIEW] = "view",
-    [SL_ACT_ADD] = "add",           [SL_ACT_GIVES_UP] = "gives up"};
+/* What a line has beside its act and number. */
+enum { PEER = 1, PARTS = 2, VERSIONS = 4 };
+
+static const struct {
+    const char *name;
+    unsigned has;
+} kinds[SL_ACT_KINDS] = {[SL_ACT_GRADIENT] = {"gradient", 0},
+                         [SL_ACT_AVERAGE] = {"average", PEER | PARTS},
+                         [SL_ACT_ANSWER] = {"answer", PEER | PARTS},
+                         [SL_ACT_REFUSED] = {"refused", PEER},
+                         [SL_ACT_REFUSES] = {"refuses", PEER},
+                         [SL_ACT_COMBINE] = {"combine", VERSIONS},
+                         [SL_ACT_COMMIT] = {"commit", PEER | PARTS},
+                         [SL_ACT_SERVE] = {"serve", PEER | PARTS},
+                         [SL_ACT_VIEW] = {"view", 0},
+                         [SL_ACT_GATHER] = {"gather", VERSIONS},
+                         [SL_ACT_ADD] = {"add", 0},
+                         [SL_ACT_GIVES_UP] = {"gives up", 0},
+                         [SL_ACT_GIVES] = {"gives", PEER | VERSIONS},
+                         [SL_ACT_JOINS] = {"joins", PEER},
+                         [SL_ACT_RETURNS] = {"returns", PEER}};
 
 /* What a round that a view has ended leaves. */
 static const char over[] = "{\"act\":\"combine\",\"number\":0,";
@@ -26,29 +42,25 @@ void sl_act_log_path(char out[SL_EVENT_LOG_PATH_MAX], const char *folder, uint32
 
 /* ---- writing ---- */
 
-static bool has_peer(sl_act_kind kind) {
-    return kind != SL_ACT_GRADIENT && kind != SL_ACT_COMBINE && kind < SL_ACT_VIEW;
-}
-
-static bool has_parts(sl_act_kind kind) {
-    return has_peer(kind) && kind != SL_ACT_REFUSED && kind != SL_ACT_REFUSES;
+static bool has(sl_act_kind kind, unsigned field) {
+    return (kinds[kind].has & field) != 0;
 }
 
 static size_t print(char *out, size_t bytes, const sl_act *a) {
     size_t used = (size_t)snprintf(out, bytes, "{\"act\":\"%s\",\"number\":%" PRIu64,
-                                   names[a->kind], a->number);
-    if (has_peer(a->kind))
+                                   kinds[a->kind].name, a->number);
+    if (has(a->kind, PEER))
         used += (size_t)snprintf(out + used, bytes - used, ",\"peer\":%u", a->peer);
-    if (has_parts(a->kind))
+    if (has(a->kind, PARTS))
         used +=
             (size_t)snprintf(out + used, bytes - used, ",\"from\":%u,\"to\":%u", a->from, a->to);
-    if (a->kind == SL_ACT_COMBINE)
+    if (has(a->kind, VERSIONS))
         used += (size_t)snprintf(out + used, bytes - used, ",\"versions\":[");
     for (uint32_t i = 0; i < a->version_count; i++)
         used += (size_t)snprintf(out + used, bytes - used, "%s%" PRIu64, i > 0 ? "," : "",
                                  a->versions[i]);
-    return used + (size_t)snprintf(out + used, bytes - used, "%s}\n",
-                                   a->kind == SL_ACT_COMBINE ? "]" : "");
+    return used +
+           (size_t)snprintf(out + used, bytes - used, "%s}\n", has(a->kind, VERSIONS) ? "]" : "");
 }
 
 int sl_act_log_add(sl_act_log *log, sl_files *files, const sl_act *act, sl_error *error) {
@@ -122,22 +134,22 @@ static const char *read_act(sl_act *a, const json_t *root) {
     uint64_t peer = 0, from = 0, to = 0;
     const char *name = json_string_value(json_object_get(root, "act"));
     int kind = 0;
-    while (kind < SL_ACT_KINDS && (name == NULL || strcmp(name, names[kind]) != 0))
+    while (kind < SL_ACT_KINDS && (name == NULL || strcmp(name, kinds[kind].name) != 0))
         kind++;
     *a = (sl_act){.kind = (sl_act_kind)kind};
     if (kind == SL_ACT_KINDS)
         return "act: is none that a node does";
     if (!read_number(&a->number, json_object_get(root, "number"), INT64_MAX))
         return "number: must be a whole number";
-    if (has_peer(a->kind) && !read_number(&peer, json_object_get(root, "peer"), UINT32_MAX))
+    if (has(a->kind, PEER) && !read_number(&peer, json_object_get(root, "peer"), UINT32_MAX))
         return "peer: must be a rank";
-    if (has_parts(a->kind) && (!read_number(&from, json_object_get(root, "from"), UINT32_MAX) ||
-                               !read_number(&to, json_object_get(root, "to"), UINT32_MAX)))
+    if (has(a->kind, PARTS) && (!read_number(&from, json_object_get(root, "from"), UINT32_MAX) ||
+                                !read_number(&to, json_object_get(root, "to"), UINT32_MAX)))
         return "from, to: must be numbers of parts";
     a->peer = (uint32_t)peer;
     a->from = (uint32_t)from;
     a->to = (uint32_t)to;
-    return a->kind == SL_ACT_COMBINE && !read_versions(a, json_object_get(root, "versions"))
+    return has(a->kind, VERSIONS) && !read_versions(a, json_object_get(root, "versions"))
                ? "versions: must be a list of whole numbers"
                : NULL;
 }

@@ -3,7 +3,7 @@
  * A table of routes says what is there. Anybody may connect, so strangers have few places and
  * little time (base/places.h), a request is a head of at most 4096 bytes that names this host, and
  * half of the process's descriptors are left to others. A route that streams keeps its viewers:
- * each has a buffer of bounded size, and whoever does not take what is in it is dropped.
+ * each is told one thing at a time, of any size, and whoever does not take it is dropped.
  *
  * It stands on libevent's bufferevents, and not on its evhttp, which (2.1) keeps the connections to
  * itself until a request is whole: its time limit begins anew with each byte, nobody can be shown
@@ -23,7 +23,6 @@ struct evbuffer; /* event2/buffer.h */
 enum {
     SL_HTTP_VIEWERS = 32, /* of all streams; SL_HTTP_VIEWERS_OF_HOST of one that is not this one */
     SL_HTTP_VIEWERS_OF_HOST = 8,
-    SL_HTTP_PENDING_MAX = 1 << 19, /* bytes that a viewer has not taken yet */
     SL_HTTP_TICK_MS = 500,
     SL_HTTP_ROUTES_MAX = 16,
 };
@@ -45,7 +44,8 @@ typedef struct sl_http_route {
     void *context;
     /* query: what follows a '?', or "". */
     void (*answer)(void *context, const char *query, sl_http_answer *out);
-    /* Server-sent events: appends some, or none, as a viewer comes, and again each SL_HTTP_TICK_MS.
+    /* Server-sent events: appends some, or none, as a viewer comes, and again each SL_HTTP_TICK_MS
+     * once all is taken.
      * *cursor: the viewer's own, 0 at first. False: its stream is over. */
     bool (*stream)(void *context, uint64_t *cursor, struct evbuffer *out);
 } sl_http_route;

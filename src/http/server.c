@@ -24,6 +24,7 @@ enum {
     AT_ONCE = SL_SERVER_PLACES / 2, /* that are accepted, before those are heard */
     IGNORED_BYTES_MAX = 1 << 16,    /* of who goes on to speak */
     QUIET_TICKS_MAX = 30,           /* until a viewer that has gone unseen is to be noticed */
+    LATE_TICKS_MAX = 120,           /* of one that is still taking what it was told */
     DESCRIPTORS = 8,                /* that a loop needs, and some */
     FIRST = 0,                      /* priorities: who is here, before who comes */
     SECOND = 1
@@ -63,8 +64,7 @@ static size_t pending(const sl_http_viewer *v) {
     return evbuffer_get_length(bufferevent_get_output(v->line));
 }
 
-/* One that has not taken what there was before is not given more without end. */
-static void feed(sl_http_viewer *v) {
+static void say(sl_http_viewer *v) {
     static const char nothing[] = ":\n\n"; /* a comment; a connection that is gone refuses it */
     struct evbuffer *out = bufferevent_get_output(v->line);
     const size_t before = pending(v);
@@ -73,7 +73,14 @@ static void feed(sl_http_viewer *v) {
     v->quiet_ticks = pending(v) > before ? 0 : v->quiet_ticks + 1;
     if (v->quiet_ticks > QUIET_TICKS_MAX && evbuffer_add(out, nothing, sizeof nothing - 1) == 0)
         v->quiet_ticks = 0;
-    if (pending(v) > SL_HTTP_PENDING_MAX || (v->over && pending(v) == 0))
+}
+
+/* One that has not taken all yet is told nothing more: later, what has changed by then. */
+static void feed(sl_http_viewer *v) {
+    v->late_ticks = pending(v) > 0 ? v->late_ticks + 1 : 0;
+    if (v->late_ticks == 0)
+        say(v);
+    if (v->late_ticks > LATE_TICKS_MAX || (v->over && pending(v) == 0))
         drop(v);
 }
 
@@ -129,7 +136,7 @@ static void seat(sl_http_viewer *v, sl_http_server *s, struct bufferevent *line,
     bufferevent_setcb(line, on_viewer_speaks, on_viewer_took, on_viewer_event, v);
     bufferevent_set_timeouts(line, NULL, &patience);
     if (sl_http_stream_append(bufferevent_get_output(line)))
-        feed(v);
+        say(v);
     else
         drop(v);
 }

@@ -40,6 +40,7 @@ typedef struct sl_http_viewer {
     uint64_t cursor;
     size_t ignored_bytes;
     unsigned quiet_ticks; /* since it was told something */
+    unsigned late_ticks;  /* since it began to take that */
     bool over;            /* its stream; it takes what is left */
 } sl_http_viewer;
 

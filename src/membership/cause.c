@@ -57,7 +57,7 @@ bool sl_cause_is_there(const sl_membership *m) {
     const sl_view *e = sl_membership_view(m);
     if (!sl_membership_takes_part(m) || m->wishes.leaves_after != 0 || m->view.pending)
         return false;
-    if (m->promise.bound || m->view.cut)
+    if (m->promise.bound || m->view.cut || m->wishes.renews)
         return true;
     for (uint32_t i = 0; i < e->count; i++) {
         if (goes(m, &e->members[i]))
@@ -132,5 +132,5 @@ bool sl_cause_leads(const sl_membership *m) {
     uint32_t before = 0;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
         before += i != self && comes_before(m, i, own) && can_lead(m, i);
-    return is_due(m, before);
+    return m->wishes.renews || is_due(m, before); /* nobody else knows of that wish */
 }

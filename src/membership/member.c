@@ -255,7 +255,7 @@ static void begin_round(sl_membership *m, uint64_t round) {
 
 static void begin_view(sl_membership *m) {
     sl_decision_copy(&m->node.begun, &m->view.newest.decision);
-    m->view.pending = false;
+    m->view.pending = m->wishes.renews = false;
     m->node.is_cut = false;
     m->update->view = &m->node.begun.decision.view;
     begin_round(m, m->node.begun.decision.view.round);

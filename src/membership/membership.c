@@ -238,8 +238,8 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     case SL_MEMBERSHIP_JOIN:
         on_join(m, event->peer);
         break;
-    case SL_MEMBERSHIP_CUT:
-        sl_membership_cut(m);
+    case SL_MEMBERSHIP_RENEW:
+        m->wishes.renews = sl_membership_takes_part(m);
         break;
     }
     if (are_most_aside(m))

@@ -13,7 +13,7 @@
  *                                              SL_LEAVE_S later, in the midst of a round
  *   ASIDE      the node can use nothing of its round -> dropped: once the others have agreed
  *   JOIN       it has the model of `peer`, and wants to take part -> begin
- *   CUT        the next view is to begin now, though nobody is lost or comes
+ *   RENEW      the next view is to begin soon, though nobody is lost or comes: this member leads
  *
  * What an update asks for, in this order:
  *
@@ -32,8 +32,8 @@
  *
  * How it works. There is one view at a time; views are numbered. All tell all, each second and at
  * once when something changes, what they know (NEWS). A *cause* is a member that somebody cannot
- * reach, a process that joins, a member that leaves, an edge that is whole again, or a node that
- * was cut, for a loss or because its driver wants to. A member that sees a cause waits for the
+ * reach, a process that joins, a member that leaves, an edge that is whole again, a node that
+ * was cut, or a driver that wants a view. A member that sees a cause waits for the
  * lowest living rank to lead, of those that reach most members; each grace_s without a decision the
  * next one may. The leader asks all members, the suspected too, and all who join (PREPARE). A
  * member that answers begins no round after the one that it is in, until it hears COMMIT or
@@ -149,7 +149,7 @@ typedef enum sl_membership_event_type {
     SL_MEMBERSHIP_LEAVE,
     SL_MEMBERSHIP_ASIDE,
     SL_MEMBERSHIP_JOIN,
-    SL_MEMBERSHIP_CUT
+    SL_MEMBERSHIP_RENEW
 } sl_membership_event_type;
 
 typedef struct sl_membership_event {

@@ -68,6 +68,7 @@ typedef struct sl_wishes {
     double asked_s;        /* when it last wanted to join, or to leave */
     uint64_t leaves_after; /* round; 0: it is not let go */
     bool all_leave;        /* after that */
+    bool renews;           /* a view is to follow, whoever is in it */
 } sl_wishes;
 
 typedef struct sl_news {

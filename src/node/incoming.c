@@ -347,7 +347,7 @@ static uint32_t parts_free(const sl_node *n, const sl_group *g) {
     const sl_range *published = &n->step.what.published;
     if (published->count == 0 || published->from != g->range.from || n->step.message.silent)
         return UINT32_MAX;
-    return n->step.what.in_place ? n->step.sent : n->step.encoded;
+    return n->step.what.in_place && n->state.sum == NULL ? n->step.sent : n->step.encoded;
 }
 
 static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
@@ -420,6 +420,19 @@ int sl_incoming_end(sl_node *n, sl_error *error) {
     for (sl_group *g = n->room.groups; g < n->room.groups + n->step.group_count && result == 0; g++)
         result = combine_up_to(n, g, g->parts, error);
     return result;
+}
+
+/* Nothing changes the model after it is combined. */
+bool sl_node_mixed(const sl_node *n, uint32_t index, sl_range *out) {
+    const sl_algorithm *a = n->algorithm;
+    const sl_group *g = n->room.groups;
+    const bool stays = a->route == SL_ROUTE_TOPOLOGY && a->stage_count == 1 && a->settle == NULL &&
+                       a->finish == NULL && n->settings.buckets == NULL && n->settings.vec->on_host;
+    if (!stays || !n->round.exchanging || !n->step.what.in_place || n->step.group_count != 1 ||
+        index >= g->combined)
+        return false;
+    *out = sl_node_part_range(g->set, g->range.from, index);
+    return true;
 }
 
 void sl_incoming_leave(sl_node *n) {

@@ -60,6 +60,7 @@ static void begin_step(sl_node *n) {
             ? n->settings.norm_limit
             : 0;
     n->step.adapts = sl_outgoing_adapts(n);
+    n->state.sum = sl_outgoing_is_plain_gossip(n) ? sl_rooms_find(n) : NULL;
     n->step.awaits_gradient = !n->settings.vec->on_host && !sl_node_is_final(n, step->published);
     sl_incoming_begin(n);
     if (!n->step.adapts && !n->step.awaits_gradient)
@@ -99,6 +100,7 @@ static int go_to_step(sl_node *n, uint32_t number, sl_update *update, sl_error *
     sl_exchange_step step;
     /* What is over, if the step was its last. */
     const sl_stage *before = number > 0 ? n->step.what.stage : NULL;
+    sl_rooms_move(n);
     const bool found = find_step(n, &number, &step);
     n->step.number = number;
     if (before != NULL && before->over != NULL && (!found || step.stage != before))
@@ -469,7 +471,9 @@ static int cut(sl_node *n, sl_error *error) {
     return 0;
 }
 
+/* What is published may be read still: what is written next goes elsewhere. */
 static void give_up(sl_node *n) {
+    sl_rooms_move(n);
     n->round.exchanging = n->round.gradient_ready = false;
     give_back_all(n);
 }
@@ -537,6 +541,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         break;
     case SL_EVENT_ACKNOWLEDGED:
     case SL_EVENT_TURN:
+    case SL_EVENT_GATHER:
     case SL_EVENT_REST:
         break;
     }
@@ -593,8 +598,4 @@ uint64_t sl_node_open_exchange(const sl_node *n, sl_row *from) {
 
 double sl_node_push_sum_weight(const sl_node *n) {
     return n->state.push_sum_weight;
-}
-
-uint64_t sl_node_dropped(const sl_node *n) {
-    return n->dropped;
 }

@@ -371,7 +371,8 @@ void sl_node_close(sl_node **node) {
     if (n == NULL)
         return;
     const sl_vec_ops *vec = n->settings.vec;
-    vec->release(n->state.x);
+    if (n->rooms.memory == NULL)
+        vec->release(n->state.x);
     if (n->settings.gradient == NULL)
         vec->release(n->state.g);
     vec->release(n->state.m);
@@ -389,6 +390,10 @@ void sl_node_close(sl_node **node) {
 }
 
 /* ---- asking ---- */
+
+uint64_t sl_node_dropped(const sl_node *n) {
+    return n->dropped;
+}
 
 uint32_t sl_node_parts_max(const sl_node *n) {
     return n->view.codecs.parts_max;
@@ -435,7 +440,8 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
 size_t sl_node_memory(const sl_node *n) {
     const void *all[VECTORS_MAX];
     return (list_vectors(n, all) + n->state.replica_count + (n->kept_x != NULL) +
-            (n->kept_m != NULL) + sl_direction_vectors(n->settings.optimizer)) *
+            (n->kept_m != NULL) + sl_direction_vectors(n->settings.optimizer) +
+            (n->rooms.memory != NULL) * (SL_NODE_ROOMS - 1u)) *
                n->settings.dimension * sizeof(float) +
            (n->buffer.memory != NULL ? n->buffer.stride * n->buffer.parts : 0);
 }

@@ -86,6 +86,8 @@ static bool is_mutual(const sl_exchange_step *step) {
 }
 
 static sl_stay stays(const sl_node *n) {
+    if (n->state.sum != NULL)
+        return SL_STAY_ROOM;
     return n->settings.vec->on_host &&
                    sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec)
                ? sl_route_stays(&n->view.route, n->state.exchange, n->step.number, &n->step.what)
@@ -100,7 +102,8 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
                                     .to = n->step.what.out,
                                     .silent = silent,
                                     .mutual = is_mutual(&n->step.what),
-                                    .stays = stays(n)};
+                                    .stays = stays(n),
+                                    .room = n->state.sum != NULL ? sl_rooms_home(n) : 0};
     n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
     *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=
         n->step.what.out.count;

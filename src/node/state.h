@@ -2,7 +2,8 @@
  *
  * open.c opens and closes a node, and what of it follows from the view. node.c goes from event to
  * event, step to step and round to round. outgoing.c makes the message that a step sends;
- * incoming.c takes what comes and combines it; fold.c takes broken edges out of a step.
+ * incoming.c takes what comes and combines it; fold.c takes broken edges out of a step. rooms.c:
+ * models that move.
  * pieces.c lists what a checkpoint keeps.
  */
 #ifndef SL_NODE_STATE_H
@@ -66,6 +67,13 @@ typedef struct sl_send_buffer {
     size_t stride, bytes;
 } sl_send_buffer;
 
+/* Where the model moves from exchange to exchange, of a driver that lends it; see rooms.c. */
+typedef struct sl_rooms {
+    float *memory; /* (SL_NODE_ROOMS, stride) the driver's; NULL: the model stays */
+    size_t stride;
+    unsigned free; /* a bit each, as the driver last said */
+} sl_rooms;
+
 /* What the node has come to, until it is forgotten. */
 typedef struct sl_life {
     sl_round ended;          /* the last finished round */
@@ -115,6 +123,7 @@ struct sl_node {
     sl_view_state view;
     sl_room room;
     sl_send_buffer buffer;
+    sl_rooms rooms;
     sl_life life;
     sl_round_state round;
     sl_step_state step;
@@ -128,6 +137,13 @@ int sl_node_turn(sl_node *n, const sl_node_view *view, sl_error *error);
 
 /* What the algorithm keeps beside model and momentum becomes what it begins a run with. */
 void sl_node_begin_anew(sl_node *n);
+
+/* Where the sum of a step of plain gossip goes, if not over the model; else NULL. */
+float *sl_rooms_find(const sl_node *n);
+/* In which room the model is. */
+uint32_t sl_rooms_home(const sl_node *n);
+/* The step is over: its sum is the model. */
+void sl_rooms_move(sl_node *n);
 
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step);
 /* Which of the codec's parts is a message's part? */

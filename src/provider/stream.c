@@ -12,7 +12,8 @@
 #include "provider/state.h"
 #include "wire/frame.h"
 
-enum { PIECES_MAX = 16 };
+/* A shorter message waits for those that follow: the fabric's next look sends them together. */
+enum { PIECES_MAX = 16, LONG_BYTES = 256 };
 
 static endpoint *endpoint_of(struct fid_ep *fid) {
     return HOLDER(fid, endpoint, fid);
@@ -207,12 +208,17 @@ void sl_tcp_stream_go_on(endpoint *e) {
         continue;
 }
 
-void sl_tcp_stream_ready(endpoint *e) {
-    if (e->state != OPEN || e->is_ready || (!e->readable && e->stage_to == e->stage_from))
+static void be_looked_at(endpoint *e) {
+    if (e->is_ready)
         return;
     e->is_ready = true;
     e->next_ready = e->fabric->ready;
     e->fabric->ready = e;
+}
+
+void sl_tcp_stream_ready(endpoint *e) {
+    if (e->state == OPEN && (e->readable || e->stage_to != e->stage_from))
+        be_looked_at(e);
 }
 
 /* ---- libfabric's calls ---- */
@@ -242,8 +248,12 @@ static ssize_t post_send(struct fid_ep *fid, const struct fi_msg *m, uint64_t fl
     (void)flags;
     if (e->state != OPEN)
         return e->state == OVER ? -FI_ENOTCONN : -FI_EAGAIN;
-    append(&e->sends, take(m, false));
-    send_now(e);
+    operation *o = take(m, false);
+    append(&e->sends, o);
+    if (o->bytes < LONG_BYTES)
+        be_looked_at(e);
+    else
+        send_now(e);
     return 0;
 }
 

@@ -41,13 +41,14 @@ int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_er
         return result;
     if (!s->caller.started)
         return sl_fail(error, SL_EINVAL, "%s: start comes first", call);
+    static const char *const names[] = {"", "offer", "begin", "final"};
     const sl_begun begun = s->caller.round.begun;
     if (in_round && begun == BEGUN_NONE)
         return sl_fail(error, SL_EINVAL, "%s: no round is under way; begin or offer comes first",
                        call);
     if (!in_round && begun != BEGUN_NONE)
         return sl_fail(error, SL_EINVAL, "%s: a round is under way since %s; end comes first", call,
-                       begun == BEGUN_BEGIN ? "begin" : "offer");
+                       names[begun]);
     return 0;
 }
 

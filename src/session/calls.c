@@ -127,13 +127,20 @@ int sl_session_end(sl_session *s, float *x, sl_error *error) {
                          "the same");
     if (result != 0)
         return result;
-    const bool moved = s->caller.round.borrowed == NULL;
+    const bool moved = s->caller.round.borrowed == NULL,
+               in_parts = s->caller.round.begun == BEGUN_FINAL;
+    if (in_parts && s->caller.round.final > 0)
+        return sl_fail(error, SL_EINVAL,
+                       "end: the round has tensors from number %zu on only; final of 0 comes first",
+                       s->caller.round.final);
     if (!moved)
         result = check_borrowed(s, error);
     if (result == 0)
         result = sl_session_finish_round(s, error);
     s->caller.round = (sl_caller_round){0};
-    if (result == 0)
+    if (result == 0 && in_parts)
+        sl_session_leave_tensors(s, &at, 0, sl_session_tensors(s));
+    else if (result == 0)
         sl_session_leave_x(s, &at, moved);
     return result;
 }

@@ -163,22 +163,36 @@ static void look_around(sl_session *s, uint64_t round, double began_s) {
         sl_session_fail(s, &error);
 }
 
+/* What a call waits for, beside the end. */
+typedef struct awaited {
+    bool turn;
+    size_t first, count; /* tensors; count 0: none */
+} awaited;
+
+/* The mutex is held. */
+static bool is_there(const sl_session *s, const awaited *what) {
+    bool come = what->count > 0;
+    for (size_t t = what->first; come && t < what->first + what->count; t++)
+        come = s->caller.left[t] || s->shared.parts.missing[t] == 0;
+    return come || (what->turn && s->shared.handed);
+}
+
 /* False: the session has ended. In a simulation only one peer runs, and the others look nowhere. */
-static bool wait_for_turn(sl_session *s, bool turn) {
+static bool wait_until_there(sl_session *s, const awaited *what) {
     const double began_s = sl_clock_seconds();
     bool told = s->options.log == NULL;
     if (s->options.simulation == NULL &&
         __atomic_load_n(&s->shared.stop, __ATOMIC_RELAXED)) /* calls may be short */
         look_around(s, s->shared.round, began_s);
     pthread_mutex_lock(&s->shared.mutex);
-    while (!sl_session_has_ended(s) && !(turn && s->shared.handed)) {
+    while (!sl_session_has_ended(s) && !is_there(s, what)) {
         if (s->options.simulation != NULL) {
             pthread_cond_wait(&s->shared.changed, &s->shared.mutex);
             continue;
         }
         wait_a_moment(s);
         const uint64_t round = s->shared.round;
-        if (sl_session_has_ended(s) || (turn && s->shared.handed) || s->shared.error.code != 0)
+        if (sl_session_has_ended(s) || is_there(s, what) || s->shared.error.code != 0)
             continue;
         pthread_mutex_unlock(&s->shared.mutex);
         look_around(s, round, began_s);
@@ -197,14 +211,18 @@ static bool wait_for_turn(sl_session *s, bool turn) {
     return !ended;
 }
 
-int sl_session_wait(sl_session *s, sl_error *error) {
-    if (wait_for_turn(s, true))
+int sl_session_wait_for(sl_session *s, size_t first, size_t count, sl_error *error) {
+    if (wait_until_there(s, &(awaited){.turn = true, .first = first, .count = count}))
         return 0;
     if (error != NULL)
         *error = s->shared.error;
     return s->shared.error.code;
 }
 
+int sl_session_wait(sl_session *s, sl_error *error) {
+    return sl_session_wait_for(s, 0, 0, error);
+}
+
 void sl_session_wait_end(sl_session *s) {
-    wait_for_turn(s, false);
+    wait_until_there(s, &(awaited){0});
 }

@@ -4,6 +4,7 @@
  * On the host these are passes over memory, which one core does not fill: the driver's thread,
  * which waits then, takes a share. The bits do not depend on who does what.
  */
+#include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 
 #include "base/hash.h"
 #include "session/state.h"
+#include "vec/finite.h"
 #include "wire/checksum.h"
 
 enum {
@@ -25,16 +27,16 @@ size_t sl_session_tensors(const sl_session *s) {
     return s->layout.ends != NULL ? s->layout.count : 1;
 }
 
-static size_t end_of(const sl_session *s, size_t tensor) {
+size_t sl_session_end_of(const sl_session *s, size_t tensor) {
     return s->layout.ends != NULL ? s->layout.ends[tensor] : s->layout.dimension;
 }
 
-static size_t beginning_of(const sl_session *s, size_t tensor) {
+size_t sl_session_beginning_of(const sl_session *s, size_t tensor) {
     return tensor > 0 ? s->layout.ends[tensor - 1] : 0;
 }
 
-static float *memory_of(const sl_session *s, const sl_where *x, size_t tensor) {
-    return x->whole != NULL ? x->whole + beginning_of(s, tensor) : x->tensors[tensor];
+float *sl_session_memory_of(const sl_session *s, const sl_where *x, size_t tensor) {
+    return x->whole != NULL ? x->whole + sl_session_beginning_of(s, tensor) : x->tensors[tensor];
 }
 
 int sl_session_place(sl_session *s, float *const *tensors, sl_error *error) {
@@ -101,15 +103,17 @@ static size_t first_beyond(const size_t *ends, size_t count, size_t element) {
     return low;
 }
 
-static size_t tensor_at(const sl_session *s, size_t element) {
+size_t sl_session_tensor_at(const sl_session *s, size_t element) {
     return s->layout.ends != NULL ? first_beyond(s->layout.ends, s->layout.count, element) : 0;
 }
 
 static void do_range(const pass *p, size_t from, size_t to) {
     const sl_session *s = p->session;
-    for (size_t tensor = tensor_at(s, from); from < to; tensor++) {
-        const size_t end = end_of(s, tensor) < to ? end_of(s, tensor) : to;
-        do_part(p, memory_of(s, p->x, tensor) + (from - beginning_of(s, tensor)), from, end - from);
+    for (size_t tensor = sl_session_tensor_at(s, from); from < to; tensor++) {
+        const size_t end = sl_session_end_of(s, tensor) < to ? sl_session_end_of(s, tensor) : to;
+        do_part(p,
+                sl_session_memory_of(s, p->x, tensor) + (from - sl_session_beginning_of(s, tensor)),
+                from, end - from);
         from = end;
     }
 }
@@ -161,6 +165,38 @@ void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved) {
     sl_session_give_turn(s);
 }
 
+/* ---- are they finite? ---- */
+
+static size_t first_not_finite(const float *x, size_t count) {
+    size_t i = 0;
+    while (i < count && isfinite(x[i]))
+        i++;
+    return i;
+}
+
+static bool are_finite(const sl_session *s, const float *x, size_t count) {
+    const sl_vec_ops *vec = s->memory.vec;
+    return vec->on_host ? sl_vec_is_finite(x, count) : isfinite(vec->norm2_squared(x, count));
+}
+
+bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count) {
+    sl_error error = {.code = 0};
+    if (are_finite(s, x, count))
+        return true;
+    if (s->memory.vec->fence(&error) != 0) {
+        sl_session_fail(s, &error);
+        return false;
+    }
+    char where[SL_SESSION_TEXT_MAX];
+    const float *seen = sl_session_view(s, x);
+    size_t at = first_not_finite(seen, count);
+    sl_layout_name_element(&s->layout, from + at, where, sizeof where);
+    sl_fail_node(&error, SL_EDIVERGED, s->rank, s->shared.round, "x is %g at %s",
+                 at < count ? (double)seen[at] : NAN, where);
+    sl_session_fail(s, &error);
+    return false;
+}
+
 /* ---- checksums ---- */
 
 static uint64_t checksum_of(sl_session *s, const float *memory, size_t count) {
@@ -177,8 +213,9 @@ static uint64_t checksum_of(sl_session *s, const float *memory, size_t count) {
 uint64_t sl_session_checksum(sl_session *s, const sl_where *x) {
     uint64_t sum = SL_HASH_START;
     for (size_t i = 0; i < sl_session_tensors(s); i++)
-        sum = sl_hash_word(sum,
-                           checksum_of(s, memory_of(s, x, i), end_of(s, i) - beginning_of(s, i)));
+        sum =
+            sl_hash_word(sum, checksum_of(s, sl_session_memory_of(s, x, i),
+                                          sl_session_end_of(s, i) - sl_session_beginning_of(s, i)));
     return sum;
 }
 
@@ -194,7 +231,7 @@ static int open_blocks(sl_session *s, sl_error *error) {
     sl_blocks *b = &s->caller.blocks;
     size_t count = 0;
     for (size_t i = 0; i < tensors; i++)
-        count += (end_of(s, i) - beginning_of(s, i) + limit - 1) / limit;
+        count += (sl_session_end_of(s, i) - sl_session_beginning_of(s, i) + limit - 1) / limit;
     if (b->ends == NULL)
         b->ends = calloc(count, sizeof *b->ends);
     if (b->sums == NULL)
@@ -202,8 +239,8 @@ static int open_blocks(sl_session *s, sl_error *error) {
     if (b->ends == NULL || b->sums == NULL)
         return sl_fail(error, SL_ENOMEM, "begin: out of memory for %zu checksums", count);
     for (size_t i = 0, at = 0; i < tensors; i++)
-        while (at < end_of(s, i)) {
-            at = end_of(s, i) - at < limit ? end_of(s, i) : at + limit;
+        while (at < sl_session_end_of(s, i)) {
+            at = sl_session_end_of(s, i) - at < limit ? sl_session_end_of(s, i) : at + limit;
             b->ends[b->count++] = at;
         }
     return 0;
@@ -233,7 +270,8 @@ int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *e
         from = b->ends[block];
     if (from >= to)
         return 0;
-    sl_layout_name_tensor(&s->layout, tensor_at(s, b->ends[block] - 1), name, sizeof name);
+    sl_layout_name_tensor(&s->layout, sl_session_tensor_at(s, b->ends[block] - 1), name,
+                          sizeof name);
     return sl_fail_node(error, SL_EINVAL, s->rank, s->caller.round.borrowed_in,
                         "%s%s was changed between begin and end, while the exchange read it "
                         "(options.borrow): end comes first, or leave options.borrow 0",

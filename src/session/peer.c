@@ -24,7 +24,7 @@ static void initial(void *context, uint32_t rank, float *x) {
     const size_t d = s->layout.dimension;
     sl_error error;
     if (s->caller.beginning.state != NULL && !s->memory.vec->on_host)
-        s->memory.vec->copy_out(x, sl_node_model(s->driver.node), d * sizeof *x);
+        s->memory.vec->copy_out(x, sl_machine_model(&s->driver.node), d * sizeof *x);
     if (s->caller.beginning.state != NULL)
         return;
     sl_session_follow_caller(s);
@@ -44,12 +44,16 @@ static void ready(void *context, uint32_t rank, uint64_t round, const float *x, 
 }
 
 /* What ends a session of a peer's own mistake ends here; of an agent, there. */
-static int fulfil(sl_session *s) {
+static int fulfil(sl_session *s, uint64_t round) {
     sl_error error = {.code = 0};
     sl_share share;
     int result = sl_session_fulfil(&s, 1, add_up, s, &share, &error);
+    if (result == 0 && sl_session_saves(s))
+        result = sl_agent_meet(s->process.meets, round, SL_MEET_CUT, &error);
     if (result < 0)
         sl_session_fail(s, &error);
+    if (result == 0) /* a view may have begun */
+        s->shared.push_sum_weight = sl_machine_push_sum_weight(&s->driver.node);
     return result;
 }
 
@@ -62,7 +66,7 @@ static bool meet(sl_session *s, uint64_t round) {
     const sl_meet purpose = s->shared.wish == WISH_LEAVE ? SL_MEET_END : SL_MEET_SUM;
     int result = sl_agent_meet(s->process.meets, round, purpose, &error);
     if (result == SL_MEET_SUM)
-        result = fulfil(s);
+        result = fulfil(s, round);
     else if (result != SL_SUM_VOID)
         return false;
     s->shared.asked.is_void = result == SL_SUM_VOID;
@@ -82,7 +86,8 @@ static bool save(sl_session *s) {
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
     sl_session *s = context;
     (void)rank;
-    while (s->shared.wish == WISH_SAVE ? save(s) : meet(s, round))
+    const bool apart = sl_experiment_is_asynchronous(s->experiment);
+    while (s->shared.wish == WISH_SAVE && !apart ? save(s) : meet(s, round))
         if (s->shared.wish != WISH_LEAVE)
             sl_session_hand(s, x);
     sl_session_answer(s, x, g);
@@ -102,6 +107,17 @@ static int vouch(void *context, const float *piece, size_t count, sl_error *erro
         return 0; /* none of the caller's */
     const size_t from = (size_t)(piece - borrowed);
     return sl_session_check_borrowed(s, from, from + count, error);
+}
+
+static void watch(void *context, const sl_progress *progress) {
+    sl_session *s = context;
+    s->driver.progress = progress;
+}
+
+/* On the agent's loop. */
+static void mixed(void *context, uint32_t rank, const float *x, size_t from, size_t count) {
+    (void)rank;
+    sl_session_take_mixed(context, x, from, count);
 }
 
 static int record(void *context, const sl_record *record, const float *x) {
@@ -132,16 +148,29 @@ static void notice(void *context, const char *text) {
 
 /* ---- the agent's thread ---- */
 
-static int opened(void *context, uint32_t rank, sl_node *node, sl_error *error) {
+static int opened(void *context, uint32_t rank, const sl_machine *node, sl_error *error) {
     (void)rank;
     return sl_session_open_node(context, node, error);
 }
 
+/* The worker waits for it, and the caller for the worker. */
+static void cut(void *context, uint64_t round, const sl_checkpoint_view *view) {
+    sl_session *s = context;
+    s->caller.moment.round = round;
+    s->caller.moment.view = *view;
+    s->caller.moment.behind = s->driver.behind;
+    if (s->shared.wish == WISH_SAVE)
+        sl_session_write(s);
+}
+
 static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
-    s->process.checkpoints = (sl_checkpoints){.resume = s->caller.beginning.state != NULL,
-                                              .round = s->caller.moment.round,
-                                              .opened = opened,
-                                              .context = s};
+    s->process.checkpoints =
+        (sl_checkpoints){.resume = s->caller.beginning.state != NULL,
+                         .round = s->caller.moment.round,
+                         .opened = opened,
+                         .cut = cut,
+                         .view = s->caller.moment.view.number > 0 ? &s->caller.moment.view : NULL,
+                         .context = s};
     sl_agent_settings settings = {
         .experiment = s->experiment,
         .task = sl_session_task(s),
@@ -150,8 +179,7 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
         .run_id = sl_launch_run_id(s->process.launch),
         .credentials = s->process.credentials,
         .observer = {.context = s, .record = record, .notice = notice, .members = take_members},
-        .checkpoints =
-            sl_experiment_is_asynchronous(s->experiment) ? NULL : &s->process.checkpoints,
+        .checkpoints = &s->process.checkpoints,
         .meets = true,
         .joins = s->options.joins != 0,
     };
@@ -159,6 +187,8 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
     settings.task.initial = initial;
     settings.task.ready = ready;
     settings.task.gradient = gradient;
+    settings.task.watch = watch;
+    settings.task.mixed = mixed;
     settings.task.lend = sl_session_lends(s) ? lend : NULL;
     settings.task.vouch = s->options.borrow && s->memory.vec->on_host ? vouch : NULL;
     int result = sl_launch_listen(s->process.launch, &settings.host, &settings.port, error);

@@ -91,6 +91,8 @@ void sl_session_free(sl_session *s) {
     sl_layout_close(&s->layout);
     free(s->shared.members.ranks);
     free(s->memory.places);
+    free(s->caller.left);
+    free(s->shared.parts.missing);
     free(s->caller.blocks.ends);
     free(s->caller.blocks.sums);
     sl_signal_close(s->shared.fd);

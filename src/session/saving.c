@@ -11,8 +11,12 @@
 #include "checkpoint/image_reader.h"
 #include "session/state.h"
 
-enum { NUMBERS = 4, VECTORS = 2, PIECES = NUMBERS + VECTORS };
+enum { NUMBERS = 4, VECTORS = 2, PIECES = NUMBERS + VECTORS + 1 + SL_VIEW_PIECES };
 static const char source_name[] = "load: the state";
+
+static bool at_own_times(const sl_session *s) {
+    return sl_experiment_is_asynchronous(s->experiment);
+}
 
 /* What a state holds beside the node's pieces; each vector only if a number says so. */
 static sl_image_extras extras_of(sl_session *s, sl_piece pieces[PIECES]) {
@@ -22,6 +26,11 @@ static sl_image_extras extras_of(sl_session *s, sl_piece pieces[PIECES]) {
     pieces[1] = (sl_piece){.name = "x", .whole = &moment->sum};
     pieces[2] = (sl_piece){.name = "behind", .whole = &moment->behind};
     pieces[3] = (sl_piece){.name = "apart", .whole = &moment->apart};
+    if (at_own_times(s)) {
+        pieces[count++] = (sl_piece){.name = "round", .whole = &moment->round};
+        sl_checkpoint_view_pieces(&moment->view, pieces + count);
+        count += SL_VIEW_PIECES;
+    }
     if (moment->behind)
         pieces[count++] = (sl_piece){.name = "before", .vector = s->driver.base};
     if (moment->apart)
@@ -29,8 +38,10 @@ static sl_image_extras extras_of(sl_session *s, sl_piece pieces[PIECES]) {
     return (sl_image_extras){pieces, count};
 }
 
-static size_t vectors_of(const sl_moment *m) {
-    return (m->behind ? 1 : 0) + (m->apart ? 1 : 0);
+/* At own times rounds may go by while the others come. */
+static size_t vectors_of(const sl_session *s) {
+    const sl_moment *m = &s->caller.moment;
+    return (m->behind || at_own_times(s) ? 1 : 0) + (m->apart ? 1 : 0);
 }
 
 /* A run that was started again may have another id. What a session does not use counts as equal. */
@@ -44,18 +55,35 @@ static int find_owner(const sl_session *s, sl_checkpoint_owner *out, sl_error *e
 void sl_session_write(sl_session *s) {
     sl_piece pieces[PIECES];
     const sl_image_extras extras = extras_of(s, pieces);
-    sl_image_take(&s->shared.image, &(sl_machine){.rounds = s->driver.node}, s->rank, &extras);
-    sl_image_seal(&s->shared.image);
+    sl_image_take(&s->shared.image, &s->driver.node, s->rank, &extras);
+    s->shared.bytes = sl_image_seal(&s->shared.image);
 }
 
-/* Of nodes at their own times no state says what is on its way to them. */
+/* At own times nothing is on its way as a view begins, and there are none elsewhere. */
 static int check_algorithm(const sl_session *s, const char *call, sl_error *error) {
-    return !sl_experiment_is_asynchronous(s->experiment)
+    const bool views =
+        s->options.simulation == NULL && s->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
+    if (views || !at_own_times(s))
+        return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "%s: algorithm \"%s\" lets peers go at their own times here, whose state is cut "
+                   "where a view of them begins: that takes processes of their own, not a "
+                   "simulation, with membership.on_loss \"continue\"",
+                   call, s->experiment->algorithm.name);
+}
+
+/* Rounds may change the model between a round's two halves while the others come; or it is left in
+ * parts. */
+static int check_halves(const sl_session *s, sl_error *error) {
+    const sl_begun begun = s->caller.round.begun;
+    if (begun == BEGUN_FINAL)
+        return sl_fail(error, SL_EINVAL, "save: a round is under way since final; end comes first");
+    return begun == BEGUN_NONE || !at_own_times(s)
                ? 0
                : sl_fail(error, SL_EINVAL,
-                         "%s: algorithm \"%s\" lets peers go at their own times here, which no "
-                         "state holds yet; keep your parameters, and start with them",
-                         call, s->experiment->algorithm.name);
+                         "save: algorithm \"%s\" lets peers go at their own times here, and a "
+                         "round is under way; end comes first",
+                         s->experiment->algorithm.name);
 }
 
 /* May x be saved now? Waits for the round under way. */
@@ -66,6 +94,8 @@ static int prepare(sl_session *s, const float *x, sl_where *at, const uint64_t *
         result = check_algorithm(s, "save", error);
     if (result == 0 && !s->caller.started)
         result = sl_fail(error, SL_EINVAL, "save: start comes first");
+    if (result == 0)
+        result = check_halves(s, error);
     if (result == 0)
         result = sl_session_locate(s, "save", x, at, error);
     if (result == 0 && s->caller.round.borrowed != NULL && x != s->caller.round.borrowed)
@@ -102,11 +132,12 @@ static int write_state(sl_session *s, size_t vectors, void *state, sl_error *err
         sl_session_follow_driver(s);
         sl_session_write(s);
     } else {
+        s->shared.asked.is_void = false;
         sl_session_wish(s, WISH_SAVE);
         result = sl_session_wait(s, error);
     }
     sl_image_close(&s->shared.image);
-    return result;
+    return result == 0 && s->shared.asked.is_void ? sl_session_fail_void(s, "save", error) : result;
 }
 
 int sl_session_save(sl_session *s, const float *x, void *state, uint64_t *bytes, sl_error *error) {
@@ -115,17 +146,22 @@ int sl_session_save(sl_session *s, const float *x, void *state, uint64_t *bytes,
     if (result != 0)
         return result;
     s->caller.moment = moment_of(s, &at);
-    if (s->caller.moment.round == 0)
+    if (s->caller.moment.round == 0 && !at_own_times(s))
         return sl_fail(error, SL_EINVAL,
                        "save: no round has ended yet: there is nothing to go on from");
-    const size_t vectors = s->driver.vectors + vectors_of(&s->caller.moment);
+    const size_t vectors = s->driver.vectors + vectors_of(s);
     const uint64_t wanted = sl_image_bytes(vectors, s->layout.dimension);
     if (state != NULL && *bytes < wanted)
         return sl_fail(error, SL_EINVAL,
                        "save: state has room for %" PRIu64 " bytes; it takes %" PRIu64, *bytes,
                        wanted);
     *bytes = wanted;
-    return state != NULL ? write_state(s, vectors, state, error) : 0;
+    if (state == NULL)
+        return 0;
+    result = write_state(s, vectors, state, error);
+    if (result == 0)
+        *bytes = s->shared.bytes;
+    return result;
 }
 
 /* ---- loading ---- */
@@ -134,8 +170,8 @@ static int read_moment(const sl_image_reader *r, sl_session *s, sl_error *error)
     sl_piece pieces[PIECES];
     sl_piece round = {.name = "round", .whole = &s->caller.moment.round};
     int result = sl_image_reader_number(r, &round, error);
-    extras_of(s, pieces);
-    for (size_t i = 0; i < NUMBERS && result == 0; i++)
+    const sl_image_extras extras = extras_of(s, pieces);
+    for (size_t i = 0; i < extras.count && result == 0; i++)
         result = sl_image_reader_number(r, &pieces[i], error);
     if (result == 0 && (s->caller.moment.round == 0 || s->caller.moment.round >= SL_SESSION_ROUNDS))
         result = sl_fail(error, SL_EFILE, "%s: is of round %" PRIu64 ", which no session has saved",
@@ -225,14 +261,14 @@ static int load_node(sl_session *s, const sl_image_reader *r, sl_error *error) {
         return sl_fail(error, SL_ENOMEM, "load: out of memory for %zu parameters",
                        s->layout.dimension);
     const sl_image_extras extras = extras_of(s, pieces);
-    return sl_image_reader_load(r, s->layout.dimension, &(sl_machine){.rounds = s->driver.node},
-                                false, s->memory.vec, &extras, error);
+    return sl_image_reader_load(r, s->layout.dimension, &s->driver.node, false, s->memory.vec,
+                                &extras, error);
 }
 
-int sl_session_open_node(sl_session *s, sl_node *node, sl_error *error) {
+int sl_session_open_node(sl_session *s, const sl_machine *node, sl_error *error) {
     sl_image_reader r;
-    s->driver.node = node;
-    s->driver.vectors = sl_image_vectors(&(sl_machine){.rounds = node});
+    s->driver.node = *node;
+    s->driver.vectors = sl_image_vectors(node);
     if (s->caller.beginning.state == NULL)
         return 0;
     int result = open_reader(&r, s->caller.beginning.state, s->caller.beginning.bytes, error);

@@ -347,7 +347,7 @@ static int parameters(void *context, uint64_t round, uint32_t rank, const float 
     return told(m, sl_recording_parameters(m->recording, round, rank, x, weight, &error), &error);
 }
 
-static int opened(void *context, uint32_t rank, sl_node *node, sl_error *error) {
+static int opened(void *context, uint32_t rank, const sl_machine *node, sl_error *error) {
     const sl_simulation *m = context;
     return sl_session_open_node(m->sessions[rank], node, error);
 }

@@ -7,9 +7,9 @@
  *   caller: waits ... handed: my_step(x), then a wish ....... waits (or computes) .. handed
  *
  * hand.c is that exchange. join.c, calls.c, together.c, saving.c and caller.c: what the caller
- * calls. numbers.c: x, in the caller's memory, and the snapshot of it that is published. memory.c:
- * host or GPU. wishes.c: what the driver does with a wish. peer.c: the agent behind a session.
- * simulate.c: all peers in one process.
+ * calls. numbers.c: x, in the caller's memory, and the snapshot of it that is published. parts.c:
+ * rounds that come tensor by tensor. memory.c: host or GPU. wishes.c: what the driver does with a
+ * wish. peer.c: the agent behind a session. simulate.c: all peers in one process.
  */
 #ifndef SL_SESSION_STATE_H
 #define SL_SESSION_STATE_H
@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "async/machine.h"
 #include "checkpoint/image.h"
 #include "node/tree.h"
 #include "session/layout.h"
@@ -31,11 +32,14 @@
 
 /* What a state holds beside the node's pieces. */
 typedef struct sl_moment {
-    uint64_t round;  /* the last that has ended; 0: there is no state */
-    uint64_t form;   /* an sl_begun */
-    uint64_t sum;    /* checksum of the caller's x */
-    uint64_t behind; /* 1: `base` is there */
-    uint64_t apart;  /* 1: `snapshot` is there, as x has changed since */
+    uint64_t
+        round; /* the last that has ended, or at own times the cut's number; 0: there is no state
+                */
+    uint64_t form;           /* an sl_begun */
+    uint64_t sum;            /* checksum of the caller's x */
+    uint64_t behind;         /* 1: `base` is there */
+    uint64_t apart;          /* 1: `snapshot` is there, as x has changed since */
+    sl_checkpoint_view view; /* at own times: that begins */
 } sl_moment;
 
 /* The caller's x, during a call: one vector, or a place for each tensor. */
@@ -60,7 +64,8 @@ typedef struct sl_session_memory {
 typedef enum sl_begun {
     BEGUN_NONE,  /* it is between rounds */
     BEGUN_OFFER, /* or by mix, which ends what it begins */
-    BEGUN_BEGIN
+    BEGUN_BEGIN,
+    BEGUN_FINAL /* in no state: end comes before save */
 } sl_begun;
 
 /* The caller's round, until end; all 0: none is under way. */
@@ -69,6 +74,7 @@ typedef struct sl_caller_round {
     bool over;             /* the driver is done with it */
     const float *borrowed; /* the caller's x; NULL: a snapshot was taken */
     uint64_t borrowed_in;  /* this round */
+    size_t final;          /* of BEGUN_FINAL: the first tensor that was given */
 } sl_caller_round;
 
 /* Pieces of x, each of one tensor, with options.borrow; they stay, as the first round made them. */
@@ -91,6 +97,7 @@ typedef struct sl_session_caller {
     sl_caller_round round;
     sl_blocks blocks;
     sl_beginning beginning;
+    bool *left; /* (tensors) of a round of BEGUN_FINAL: the caller has it; NULL: there was none */
     sl_moment moment; /* of the state that was loaded, or of the one that is saved */
 } sl_session_caller;
 
@@ -110,6 +117,7 @@ typedef enum sl_wish {
 typedef struct sl_call_asked {
     const float *given;    /* (d) of WISH_ROUND and WISH_AVERAGE; NULL: the peer leaves */
     bool lends;            /* WISH_ROUND: `given` itself is published */
+    const sl_where *parts; /* WISH_ROUND: in place of `given`, what comes tensor by tensor */
     float *average;        /* (d) of WISH_AVERAGE, and of those that come while it leaves */
     double distance;       /* out of WISH_AVERAGE */
     double *numbers;       /* (number_count) of WISH_SUM; NULL: it adds zeros */
@@ -139,6 +147,14 @@ typedef enum sl_driving {
     DRIVING_ENDED   /* it does not; `error` says why, code 0: all have left */
 } sl_driving;
 
+/* A round that comes and goes tensor by tensor. */
+typedef struct sl_session_parts {
+    sl_where x;
+    size_t final;       /* the first element that the caller has given */
+    size_t *missing;    /* (tensors) elements that the round has not mixed; NULL: none ever was */
+    const float *mixed; /* the model that these are in */
+} sl_session_parts;
+
 /* Under the mutex. */
 typedef struct sl_session_shared {
     pthread_mutex_t mutex;
@@ -147,7 +163,9 @@ typedef struct sl_session_shared {
     bool handed; /* it is the caller's turn */
     sl_wish wish;
     sl_call_asked asked;
+    sl_session_parts parts;
     sl_image image; /* of WISH_SAVE, in the caller's memory */
+    size_t bytes;   /* of it, sealed */
     sl_chore chore;
     sl_driving driving;
     sl_error error;    /* the first one counts */
@@ -165,13 +183,14 @@ typedef struct sl_session_shared {
 /* ---- the driver's ---- */
 
 typedef struct sl_session_driver {
-    sl_node *node;
+    sl_machine node;
     size_t vectors; /* of the node's pieces */
     const float *lent;
     float *base; /* (d) behind: the model that the caller knows, where rounds went by without it */
     bool behind;
-    double ask[4]; /* what the peers of a meeting ask for; see wishes.c */
-    double weight; /* of push-sum, in an average: this peer's, then the sum of all */
+    double ask[5];               /* what the peers of a meeting ask for; see wishes.c */
+    double weight;               /* of push-sum, in an average: this peer's, then the sum of all */
+    const sl_progress *progress; /* hears of gradients that come in ranges; NULL: nobody does */
 } sl_session_driver;
 
 /* The agent behind a session, in a process of its own; see peer.c. */
@@ -214,6 +233,11 @@ static inline bool sl_session_has_ended(const sl_session *s) {
 /* What the caller gave, by its size, with defaults for the rest; given NULL: the defaults. */
 int sl_session_take_options(sl_session_options *out, const sl_session_options *given,
                             sl_error *error);
+
+/* ---- together.c ---- */
+
+/* SL_EVOID: a loss has cut the call. */
+int sl_session_fail_void(sl_session *s, const char *call, sl_error *error);
 
 /* ---- caller.c ---- */
 
@@ -281,6 +305,25 @@ int sl_session_borrow(sl_session *s, const float *x, uint64_t round, sl_error *e
  * From either thread. */
 int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *error);
 
+size_t sl_session_beginning_of(const sl_session *s, size_t tensor);
+size_t sl_session_end_of(const sl_session *s, size_t tensor);
+/* That an element is in. */
+size_t sl_session_tensor_at(const sl_session *s, size_t element);
+float *sl_session_memory_of(const sl_session *s, const sl_where *x, size_t tensor);
+
+/* False: the session fails, as numbers of the caller's, from an element on, are not finite. */
+bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count);
+
+/* ---- parts.c ---- */
+
+/* The driver's thread: the gradient of a round that comes in ranges, of the model `before`. */
+void sl_session_answer_parts(sl_session *s, const float *before, float *g);
+/* Elements of the round's model are there. */
+void sl_session_take_mixed(sl_session *s, const float *model, size_t from, size_t count);
+/* The caller's thread, with a round of BEGUN_FINAL that is over, or of which these tensors have
+ * come: leaves those in x that it does not have. */
+void sl_session_leave_tensors(sl_session *s, const sl_where *x, size_t first, size_t count);
+
 /* ---- saving.c ---- */
 
 /* Is x what the loaded state was saved with? True without a state. */
@@ -288,7 +331,7 @@ int sl_session_check_x(sl_session *s, const sl_where *x, sl_error *error);
 /* start has returned: the caller stands where it stood when it saved. */
 int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error);
 /* The driver's: the node is open, and has not started. Fills it from the loaded state. */
-int sl_session_open_node(sl_session *s, sl_node *node, sl_error *error);
+int sl_session_open_node(sl_session *s, const sl_machine *node, sl_error *error);
 /* While the node rests: fills `image`. */
 void sl_session_write(sl_session *s);
 
@@ -308,6 +351,8 @@ void sl_session_end_driver(sl_session *s, const sl_error *error);
 void sl_session_wish(sl_session *s, sl_wish wish);
 /* Waits for the next turn; negative: the session has ended with this error. */
 int sl_session_wait(sl_session *s, sl_error *error);
+/* The same, or for these tensors of the round's model. */
+int sl_session_wait_for(sl_session *s, size_t first, size_t count, sl_error *error);
 /* Waits until the driver is done. */
 void sl_session_wait_end(sl_session *s);
 /* Calls work(context) here, and beside it on the driver's thread if that waits for a wish; returns
@@ -344,8 +389,10 @@ void sl_session_free(sl_session *s);
 void sl_session_take(sl_session *s, uint64_t round, const float *x, double push_sum_weight);
 /* The round's gradient at x into g, or into s->driver.lent. */
 void sl_session_answer(sl_session *s, const float *x, float *g);
-/* Does a wish ask for what all peers meet for? */
+/* Does a wish ask for what all peers meet for? Of a save only where they go at their own times. */
 bool sl_session_asks(sl_wish wish);
+/* Fulfilled: do all peers save? */
+bool sl_session_saves(const sl_session *s);
 /* Fulfils what all peers have come for, an average or a sum, for those sessions that a driver has
  * (count). The adder adds their shares (count) up with those of all peers. */
 typedef int sl_session_adder(void *context, const sl_share *shares, sl_error *error);

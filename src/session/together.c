@@ -6,7 +6,7 @@
 
 #include "session/state.h"
 
-static int fail_void(sl_session *s, const char *call, sl_error *error) {
+int sl_session_fail_void(sl_session *s, const char *call, sl_error *error) {
     return sl_fail_node(error, SL_EVOID, s->rank, sl_session_round(s),
                         "%s: a peer was lost while it was made; the session goes on", call);
 }
@@ -32,7 +32,7 @@ int sl_session_average(sl_session *s, const float *x, float *average, double *di
     if (result == 0 && distance != NULL)
         *distance = s->shared.asked.distance;
     if (result == 0 && s->shared.asked.is_void)
-        result = fail_void(s, "average", error);
+        result = sl_session_fail_void(s, "average", error);
     if (average == NULL)
         free(vector);
     return result;
@@ -41,7 +41,7 @@ int sl_session_average(sl_session *s, const float *x, float *average, double *di
 static int add_up(sl_session *s, sl_error *error) {
     sl_session_wish(s, WISH_SUM);
     int result = sl_session_wait(s, error);
-    return result == 0 && s->shared.asked.is_void ? fail_void(s, "sum", error) : result;
+    return result == 0 && s->shared.asked.is_void ? sl_session_fail_void(s, "sum", error) : result;
 }
 
 int sl_session_sum(sl_session *s, double *values, uint64_t count, uint64_t *givers,

@@ -9,44 +9,15 @@
 #include <string.h>
 
 #include "session/state.h"
-#include "vec/finite.h"
 
-/* Of `ask`: how many ask for an average, for a sum; of how many numbers, added up, and squared. */
-enum { ASK_AVERAGE, ASK_SUM, ASK_COUNT, ASK_SQUARE, ASKS };
+/* Of `ask`: how many ask for an average, for a state, for a sum; of how many numbers, added up, and
+ * squared. */
+enum { ASK_AVERAGE, ASK_SAVE, ASK_SUM, ASK_COUNT, ASK_SQUARE, ASKS };
 
 /* ---- the round ---- */
 
-static size_t first_not_finite(const float *x, size_t count) {
-    size_t i = 0;
-    while (i < count && isfinite(x[i]))
-        i++;
-    return i;
-}
-
-static bool is_finite(const sl_session *s, const float *x) {
-    const size_t d = s->layout.dimension;
-    const sl_vec_ops *vec = s->memory.vec;
-    return vec->on_host ? sl_vec_is_finite(x, d) : isfinite(vec->norm2_squared(x, d));
-}
-
-/* False: the session fails. */
 static bool check_finite(sl_session *s, const float *x) {
-    const size_t d = s->layout.dimension;
-    sl_error error = {.code = 0};
-    if (is_finite(s, x))
-        return true;
-    if (s->memory.vec->fence(&error) != 0) {
-        sl_session_fail(s, &error);
-        return false;
-    }
-    char where[SL_SESSION_TEXT_MAX];
-    const float *seen = sl_session_view(s, x);
-    size_t at = first_not_finite(seen, d);
-    sl_layout_name_element(&s->layout, at, where, sizeof where);
-    sl_fail_node(&error, SL_EDIVERGED, s->rank, s->shared.round, "x is %g at %s",
-                 at < d ? (double)seen[at] : NAN, where);
-    sl_session_fail(s, &error);
-    return false;
+    return sl_session_check_numbers(s, x, 0, s->layout.dimension);
 }
 
 static void stand_still(sl_session *s, float *g) {
@@ -56,7 +27,10 @@ static void stand_still(sl_session *s, float *g) {
 static void displace(sl_session *s, const float *x, float *g) {
     sl_session_driver *driver = &s->driver;
     const float *before = driver->behind ? driver->base : x, *given = s->shared.asked.given;
-    if (!check_finite(s, given)) {
+    if (s->shared.asked.parts != NULL) {
+        sl_session_answer_parts(s, before, g);
+        driver->behind = false;
+    } else if (!check_finite(s, given)) {
         stand_still(s, g);
     } else if (s->shared.asked.lends && !driver->behind) {
         driver->lent = given;
@@ -99,7 +73,11 @@ void sl_session_answer(sl_session *s, const float *x, float *g) {
 /* ---- what all peers come for ---- */
 
 bool sl_session_asks(sl_wish wish) {
-    return wish == WISH_AVERAGE || wish == WISH_SUM;
+    return wish == WISH_AVERAGE || wish == WISH_SUM || wish == WISH_SAVE;
+}
+
+bool sl_session_saves(const sl_session *s) {
+    return s->driver.ask[ASK_SAVE] > 0;
 }
 
 /* What the caller gave, on the host. A peer that leaves has the model of its last round. */
@@ -206,12 +184,13 @@ static int add_numbers(sl_session *const *all, uint32_t count, sl_session_adder 
     return result;
 }
 
-/* All peers learn what all ask for, by a sum of four numbers. */
+/* All peers learn what all ask for, by a sum of a few numbers. */
 static sl_share share_ask(sl_session *s) {
     const bool sums = s->shared.wish == WISH_SUM;
     const double count = sums ? (double)s->shared.asked.number_count : 0;
     double *ask = s->driver.ask;
     ask[ASK_AVERAGE] = s->shared.wish == WISH_AVERAGE;
+    ask[ASK_SAVE] = s->shared.wish == WISH_SAVE;
     ask[ASK_SUM] = sums;
     ask[ASK_COUNT] = count;
     ask[ASK_SQUARE] = count * count;
@@ -221,11 +200,11 @@ static sl_share share_ask(sl_session *s) {
 /* Do all ask for the same? The answer is the same on all peers. */
 static int check_asked(const sl_session *s, sl_error *error) {
     const double *ask = s->driver.ask;
-    if (ask[ASK_AVERAGE] > 0 && ask[ASK_SUM] > 0)
+    if ((ask[ASK_AVERAGE] > 0) + (ask[ASK_SAVE] > 0) + (ask[ASK_SUM] > 0) > 1)
         return sl_fail_node(error, SL_EINVAL, s->rank, s->shared.round,
-                            "%.0f of the peers have called average, and %.0f sum, at the same "
-                            "place; all peers make the same calls in the same order",
-                            ask[ASK_AVERAGE], ask[ASK_SUM]);
+                            "%.0f of the peers have called average, %.0f sum, and %.0f save, at "
+                            "the same place; all peers make the same calls in the same order",
+                            ask[ASK_AVERAGE], ask[ASK_SUM], ask[ASK_SAVE]);
     if (ask[ASK_SQUARE] * ask[ASK_SUM] != ask[ASK_COUNT] * ask[ASK_COUNT])
         return sl_fail_node(error, SL_EINVAL, s->rank, s->shared.round,
                             "sum: the peers give different counts of numbers, %.1f on average, "
@@ -242,7 +221,7 @@ int sl_session_fulfil(sl_session *const *all, uint32_t count, sl_session_adder *
     int result = adder(context, shares, error);
     if (result == 0)
         result = check_asked(all[0], error);
-    if (result != 0)
+    if (result != 0 || sl_session_saves(all[0]))
         return result;
     return (all[0]->driver.ask[ASK_SUM] > 0 ? add_numbers : average)(all, count, adder, context,
                                                                      shares, error);

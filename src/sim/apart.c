@@ -15,7 +15,7 @@ int sl_apart_open(simulator *s, sl_error *error) {
     s->peers = calloc(s->nodes, sizeof *s->peers);
     if (s->peers == NULL)
         return sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+    for (uint32_t i = 0; i < sl_topology_nodes(s->experiment->topology) && result == 0; i++) {
         const sl_node_settings settings = sl_sim_settings(s, i);
         s->peers[i].record.rank = i;
         result = sl_async_open(&s->peers[i].async, &settings, error);
@@ -31,7 +31,7 @@ int sl_apart_report_start(const simulator *s) {
     int result = 0;
     const bool due =
         s->observer->parameters != NULL && sl_record_parameters_due(&s->experiment->record, 0);
-    for (uint32_t i = 0; i < s->nodes && due && result == 0; i++)
+    for (uint32_t i = 0; i < sl_topology_nodes(s->experiment->topology) && due && result == 0; i++)
         result = s->observer->parameters(s->observer->context, 0, i, sl_sim_model(s, i), 1);
     return result;
 }

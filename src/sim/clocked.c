@@ -145,6 +145,10 @@ static message *copy_of(clocked *c, const sl_payload *payload) {
     return m;
 }
 
+static double frame_bytes(const sl_async_part *part) {
+    return (double)(part->payload.bytes + SL_FRAME_HEADER_BYTES);
+}
+
 static int send(clocked *c, uint32_t rank, const sl_async_part *part, const sl_row *to,
                 sl_error *error) {
     message *m = part->silent || to->count == 0 ? NULL : copy_of(c, &part->payload);
@@ -165,10 +169,8 @@ static int send(clocked *c, uint32_t rank, const sl_async_part *part, const sl_r
         b.rank = to->peers[(first + k) % to->count];
         if (m != NULL)
             m->readers++;
-        result = add(c,
-                     sl_ports_leave(&c->ports, rank, b.rank,
-                                    part->payload.bytes + SL_FRAME_HEADER_BYTES, c->now),
-                     &b, error);
+        result =
+            add(c, sl_ports_leave(&c->ports, rank, b.rank, frame_bytes(part), c->now), &b, error);
     }
     if (m != NULL)
         sl_sim_let_go(c->s, m);
@@ -281,10 +283,8 @@ static int happen(clocked *c, const body *b, sl_error *error) {
     case COMES: {
         body there = *b;
         there.kind = ARRIVES;
-        return add(c,
-                   sl_ports_enter(&c->ports, b->rank, b->part.payload.bytes + SL_FRAME_HEADER_BYTES,
-                                  c->now),
-                   &there, error);
+        return add(c, sl_ports_enter(&c->ports, b->rank, frame_bytes(&b->part), c->now), &there,
+                   error);
     }
     case ARRIVES:
         return arrive(c, b, error);
@@ -354,7 +354,8 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
                  .recorded = sl_apart_recorded(s)};
     c.recorded.by_time = c.record_every > 0;
     const sl_network_config *network = &s->experiment->network;
-    int result = sl_ports_open(&c.ports, network, s->nodes, error);
+    const sl_link usual = {network->bandwidth_mbit, network->latency_ms};
+    int result = sl_ports_open(&c.ports, usual, &network->links, s->nodes, error);
     c.is_timed =
         network->gradient_ms > 0 || network->compute_ms.rows > 0 || sl_ports_take_time(&c.ports);
     c.since = calloc(s->nodes, sizeof *c.since);

@@ -53,13 +53,17 @@ static const float *model_of(const sl_recorded *r, const sl_recorded_round *roun
     return round->models + rank * r->task->dimension;
 }
 
+static uint32_t ends(const sl_recorded *r, uint32_t rank, uint64_t round) {
+    return r->does != NULL ? r->does[rank * (r->task->rounds + 1) + round] : 1;
+}
+
 static int report_parameters(const sl_recorded *r, const sl_recorded_round *round) {
     int result = 0;
     if (r->observer->parameters == NULL ||
         !sl_record_parameters_due(&r->experiment->record, round->round))
         return 0;
     for (uint32_t i = 0; i < r->nodes && result == 0; i++)
-        if (r->last == NULL || r->last[i] >= round->round)
+        if (ends(r, i, round->round) > 0)
             result = r->observer->parameters(r->observer->context, round->round, i,
                                              model_of(r, round, i), round->weights[i]);
     return result;
@@ -80,25 +84,24 @@ static bool is_recorded(const sl_recorded *r, uint64_t round) {
            sl_record_due(&r->experiment->record, round, r->task->rounds);
 }
 
-static bool ends(const sl_recorded *r, uint32_t rank, uint64_t round) {
-    return r->last == NULL || r->last[rank] >= round;
-}
-
-static uint32_t count_ends(const sl_recorded *r, uint64_t round) {
+static bool is_complete(const sl_recorded *r, const sl_recorded_round *round) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < r->nodes; i++)
-        if (ends(r, i, round))
-            count++;
-    return count;
+        count += ends(r, i, round->round);
+    return round->ended == count;
 }
 
 void sl_recorded_tell_members(sl_recorded *r, uint64_t round) {
-    const uint32_t count = count_ends(r, round);
-    if (count == count_ends(r, r->told) || r->observer->members == NULL)
+    uint32_t count = 0;
+    bool same = true;
+    for (uint32_t i = 0; i < r->nodes && r->ranks != NULL; i++) {
+        const bool is_there = ends(r, i, round) > 0;
+        same = same && is_there == (ends(r, i, r->told) > 0);
+        if (is_there)
+            r->ranks[count++] = i;
+    }
+    if (same || r->observer->members == NULL)
         return;
-    for (uint32_t i = 0, k = 0; i < r->nodes; i++)
-        if (ends(r, i, round))
-            r->ranks[k++] = i;
     r->told = round;
     r->observer->members(r->observer->context, round, r->ranks, count);
 }
@@ -108,7 +111,7 @@ static int report_records(sl_recorded *r, const sl_recorded_round *round) {
     if (is_recorded(r, round->round))
         sl_recorded_tell_members(r, round->round);
     for (uint32_t i = 0; i < r->nodes && result == 0 && is_recorded(r, round->round); i++)
-        if (ends(r, i, round->round))
+        if (ends(r, i, round->round) > 0)
             result = sl_recorded_report(r, &round->records[i], model_of(r, round, i));
     return result;
 }
@@ -127,7 +130,7 @@ int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, do
     memcpy(round->models + record->rank * r->task->dimension, x, r->task->dimension * sizeof *x);
     round->ended++;
     int result = 0;
-    while (r->first != NULL && r->first->ended == count_ends(r, r->first->round) && result == 0) {
+    while (r->first != NULL && is_complete(r, r->first) && result == 0) {
         round = r->first;
         result = report_parameters(r, round);
         if (result == 0)

@@ -10,7 +10,7 @@
 typedef struct sl_recorded_round {
     struct sl_recorded_round *next; /* a later one */
     uint64_t round;
-    uint32_t ended;     /* nodes */
+    uint32_t ended;     /* so often */
     sl_record *records; /* (nodes) */
     double *weights;    /* (nodes) of push-sum */
     float *models;      /* (nodes, dimension) */
@@ -21,10 +21,11 @@ typedef struct sl_recorded {
     const sl_task *task;
     const sl_observer *observer;
     uint32_t nodes;
-    bool by_time;         /* rounds are not recorded, but for the last one */
-    const uint64_t *last; /* (nodes) the last round of each; NULL: all end all */
-    uint32_t *ranks;      /* (nodes) room for a list, where there is `last` */
-    uint64_t told;        /* the round that was reported last */
+    bool by_time;    /* rounds are not recorded, but for the last one */
+    uint16_t *does;  /* (nodes, rounds + 1) how often each ends a round: a process that joins
+                        may do again what its rank has done. NULL: all end all, once */
+    uint32_t *ranks; /* (nodes) room for a list, where there is `does` */
+    uint64_t told;   /* the round that was reported last */
     sl_recorded_round *first;
 } sl_recorded;
 

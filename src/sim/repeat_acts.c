@@ -85,7 +85,8 @@ static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_e
         return refuse(r, rank, act, SL_AVERAGER_BUSY, error);
     }
     *any = sl_repeated_is_next(r, act->peer, SL_ACT_ANSWER, rank, act->number) ||
-           sl_repeated_is_lost(r, act->peer) || (is_cut && act->to == 0);
+           (sl_repeated_is_lost(r, act->peer) && sl_repeated_share_view(r, act->peer, rank)) ||
+           (is_cut && act->to == 0);
     if (!*any)
         return 0;
     const int result = exchange(r, rank, act->peer, act->number, is_cut ? act->to : parts, error);
@@ -94,56 +95,7 @@ static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_e
                : result;
 }
 
-/* ---- views ---- */
-
-/* Of its log of events the last one of that number: a run that went on has begun it again. NULL:
- * there is none. */
-static const sl_log_entry *next_view(const repeated *r, uint32_t rank) {
-    const sl_history *h = &r->s->checkpoints->history[rank];
-    const sl_log_entry *found = NULL;
-    size_t at = r->done[rank];
-    while (at < h->act_count && h->acts[at].kind != SL_ACT_VIEW)
-        at++;
-    for (size_t i = 0; i < h->count && at < h->act_count; i++)
-        if (h->entries[i].kind == SL_LOG_VIEW && h->entries[i].exchange == h->acts[at].number)
-            found = &h->entries[i];
-    return found;
-}
-
-static int find_view(repeated *r, uint32_t rank, const sl_scene_view **out, sl_error *error) {
-    const sl_log_entry *view = next_view(r, rank);
-    if (view == NULL)
-        return sl_repeated_fail_at(r, rank, "its log of events has no such view", error);
-    return sl_scene_repeat(&r->s->scene, view, out, error);
-}
-
-/* Had it begun this round then? The first one of a server's neighbour waits for the model. */
-static bool has_begun(const repeated *r, uint32_t rank) {
-    const sl_log_entry *view = next_view(r, rank);
-    return view == NULL || sl_async_round(r->s->peers[rank].async) >= view->round;
-}
-
-/* What was cut holds as far as it was done again. */
-static int do_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
-    simulator *s = r->s;
-    const sl_task *t = s->task;
-    const sl_scene_view *v;
-    uint32_t place = 0;
-    int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
-    *any = true;
-    if (result == 0)
-        result = find_view(r, rank, &v, error);
-    if (result != 0)
-        return result;
-    while (place < v->group.count && v->group.ranks[place] != rank)
-        place++;
-    if (t->members != NULL)
-        result = t->members(t->context, rank, place, v->group.count, error);
-    s->peers[rank].view = v;
-    return result == 0 ? sl_repeated_deliver(
-                             r, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error)
-                       : result;
-}
+/* ---- answers ---- */
 
 /* An asker that was killed asks once more. */
 static int ask_again(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
@@ -174,13 +126,22 @@ static int end_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, 
                        : result;
 }
 
+/* The asker has gone on, and this node was stopped meanwhile: it has taken what had come. */
+static int take_late(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    letter **ask = sl_repeated_find_of(r, act->peer, rank, true, act->number);
+    *any = ask != NULL && (*ask)->part.part < act->to &&
+           !sl_repeated_is_next(r, act->peer, SL_ACT_AVERAGE, rank, act->number);
+    return *any ? sl_repeated_take(r, ask, rank, error) : 0;
+}
+
 /* An asker drives its average, unless it was killed. One that was cut is the last thing under its
  * view, but for asks that are refused. */
 static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     const sl_history *h = &r->s->checkpoints->history[rank];
     const size_t after = r->done[rank] + 1;
     size_t next = after;
-    while (next < h->act_count && h->acts[next].kind == SL_ACT_REFUSES)
+    while (next < h->act_count &&
+           (h->acts[next].kind == SL_ACT_REFUSES || h->acts[next].kind == SL_ACT_GIVES))
         next++;
     const bool is_last = next == h->act_count || h->acts[next].kind >= SL_ACT_VIEW;
     const int result = ask_again(r, rank, act, any, error);
@@ -188,7 +149,7 @@ static int do_answer(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
         return result;
     return sl_async_served(r->s->peers[rank].async) == act->to
                ? end_answer(r, rank, act, any, error)
-               : 0;
+               : take_late(r, rank, act, any, error);
 }
 
 /* ---- other patterns ---- */
@@ -221,24 +182,47 @@ static int take_part(repeated *r, uint32_t rank, uint32_t server, bool *any, sl_
     return sl_repeated_take(r, at, rank, error);
 }
 
+/* A server of whose model less has come than had when the exchange was cut; UINT32_MAX: none. */
+static uint32_t find_lagging(const repeated *r, uint32_t rank, const sl_act *act) {
+    const sl_async *async = r->s->peers[rank].async;
+    for (uint32_t k = 0; k < act->version_count; k++)
+        if (sl_async_server(async, k) != rank && sl_async_come(async, k) < act->versions[k])
+            return sl_async_server(async, k);
+    return UINT32_MAX;
+}
+
 /* Some parts of servers' models may have come. */
 static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *any,
                            sl_error *error) {
-    const sl_async *async = r->s->peers[rank].async;
-    const sl_log_entry *view = next_view(r, rank);
-    if (!has_begun(r, rank))
+    const sl_log_entry *view = sl_repeated_next_view(r, rank);
+    if (!sl_repeated_has_begun(r, rank))
         return take_part(r, rank, UINT32_MAX, any, error);
     if (view != NULL && view->round == 0) { /* it rested, and had not begun */
         const int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_REST}, error);
         if (result != 0)
             return result;
     }
-    for (uint32_t k = 0; k < act->version_count; k++) {
-        const uint32_t server = sl_async_server(async, k);
-        if (server != rank && sl_async_come(async, k) < act->versions[k])
-            return take_part(r, rank, server, any, error);
-    }
-    return do_view(r, rank, any, error);
+    const uint32_t server = find_lagging(r, rank, act);
+    return server != UINT32_MAX && !r->comes[rank] ? take_part(r, rank, server, any, error)
+                                                   : sl_repeated_view(r, rank, any, error);
+}
+
+static int do_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    const uint32_t server =
+        r->pattern == SL_PATTERN_COMMITS ? find_lagging(r, rank, act) : UINT32_MAX;
+    return server != UINT32_MAX ? take_part(r, rank, server, any, error)
+                                : sl_repeated_give(r, rank, act, any, error);
+}
+
+/* What came of the servers' models came before another's model did. */
+static int do_return(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
+    const sl_history *h = &r->s->checkpoints->history[rank];
+    const size_t next = r->done[rank] + 1;
+    const bool is_over = r->pattern == SL_PATTERN_COMMITS && next < h->act_count &&
+                         h->acts[next].kind == SL_ACT_COMBINE && h->acts[next].number == 0;
+    const uint32_t server = is_over ? find_lagging(r, rank, &h->acts[next]) : UINT32_MAX;
+    return server != UINT32_MAX ? take_part(r, rank, server, any, error)
+                                : sl_repeated_come(r, rank, act, any, error);
 }
 
 /* Versions are taken as they come: the log says which of them are combined. */
@@ -246,8 +230,12 @@ static int do_combine(repeated *r, uint32_t rank, const sl_act *act, bool *any, 
     *any = true;
     if (r->computes[rank])
         return sl_repeated_give_gradient(r, rank, error);
-    if (act->number == 0)
+    *any = r->pattern != SL_PATTERN_VERSIONS || act->number > 0 ||
+           sl_async_is_over(r->s->peers[rank].async); /* else it has not heard all yet */
+    if (act->number == 0 && *any)
         return do_cut_exchange(r, rank, act, any, error);
+    if (!*any)
+        return 0;
     letter **at = sl_repeated_find_any(r, rank);
     return at != NULL ? sl_repeated_take(r, at, rank, error)
                       : sl_repeated_turn(r, rank, any, error);
@@ -318,7 +306,7 @@ static int hear(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     letter **at = &r->letters[rank];
     while (*at != NULL && !((*at)->part.silent && sl_repeated_is_of_view(r, rank, *at)))
         at = &(*at)->next;
-    *any = r->pattern == SL_PATTERN_COMMITS && *at != NULL;
+    *any = r->pattern != SL_PATTERN_PAIRS && *at != NULL;
     return *any ? sl_repeated_take(r, at, rank, error) : 0;
 }
 
@@ -360,11 +348,15 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     *any = false;
     if (act == NULL)
         return 0;
-    const int heard = hear(r, rank, any, error);
-    if (heard != 0 || *any)
-        return heard;
     if (act->peer >= r->s->nodes)
         return sl_repeated_fail_at(r, rank, "peer: there is no such node", error);
+    if (act->kind == SL_ACT_JOINS)
+        return sl_repeated_come(r, rank, act, any, error);
+    if (r->s->peers[rank].async == NULL)
+        return sl_repeated_fail_at(r, rank, "the node has not joined", error);
+    const int heard = r->comes[rank] ? 0 : hear(r, rank, any, error);
+    if (heard != 0 || *any)
+        return heard;
     switch (act->kind) {
     case SL_ACT_AVERAGE:
     case SL_ACT_REFUSED:
@@ -374,8 +366,8 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     case SL_ACT_REFUSES:
         return do_refuse(r, rank, act, any, error);
     case SL_ACT_VIEW:
-        return has_begun(r, rank) ? do_view(r, rank, any, error)
-                                  : take_part(r, rank, UINT32_MAX, any, error);
+        return sl_repeated_has_begun(r, rank) ? sl_repeated_view(r, rank, any, error)
+                                              : take_part(r, rank, UINT32_MAX, any, error);
     case SL_ACT_COMBINE:
         return do_combine(r, rank, act, any, error);
     case SL_ACT_COMMIT:
@@ -390,6 +382,14 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
         return 0;
     case SL_ACT_ADD:
         return do_add(r, rank, any, error);
+    case SL_ACT_GATHER:
+        return sl_repeated_gather(r, rank, act, any, error);
+    case SL_ACT_GIVES:
+        return do_give(r, rank, act, any, error);
+    case SL_ACT_RETURNS:
+        return do_return(r, rank, act, any, error);
+    case SL_ACT_JOINS:
+        break; /* see above */
     }
     return 0;
 }
@@ -408,7 +408,11 @@ static int name_hole(const repeated *r, sl_error *error) {
         [SL_ACT_SERVE] = "what lets the server give its model after gradient",
         [SL_ACT_VIEW] = "what comes before view",
         [SL_ACT_ADD] = "what was on its way to it, beside",
-        [SL_ACT_GIVES_UP] = "its end"};
+        [SL_ACT_GIVES_UP] = "its end",
+        [SL_ACT_GATHER] = "what was on its way to it, beside",
+        [SL_ACT_GIVES] = "its model for request",
+        [SL_ACT_JOINS] = "the model of request",
+        [SL_ACT_RETURNS] = "the model of request"};
     for (uint32_t i = 0; i < r->s->nodes; i++) {
         const sl_act *act = sl_repeated_next_act(r, i);
         if (act != NULL)
@@ -428,6 +432,10 @@ static int compute_lost(repeated *r, bool *any, sl_error *error) {
         if (sl_repeated_is_lost(r, i) && r->computes[i]) {
             *any = true;
             result = sl_repeated_give_gradient(r, i, error);
+        } else if (sl_repeated_is_lost(r, i)) {
+            bool hears;
+            result = hear(r, i, &hears, error);
+            *any = *any || hears;
         }
     return result;
 }
@@ -456,7 +464,8 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     int result = sl_apart_report_start(s);
     s->began = sl_clock_seconds();
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = sl_repeated_deliver(r, i, &(sl_event){.type = SL_EVENT_START}, error);
+        if (s->peers[i].async != NULL)
+            result = sl_repeated_deliver(r, i, &(sl_event){.type = SL_EVENT_START}, error);
     if (result == 0)
         result = run_acts(r, stop, error);
     for (uint32_t i = 0; i < s->nodes; i++)
@@ -479,12 +488,19 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     return result == 0 ? sl_apart_report_all(s, &r->recorded, s->task->rounds, -1) : result;
 }
 
-static void find_last(repeated *r) {
-    for (uint32_t i = 0; r->last != NULL && i < r->s->nodes; i++) {
+/* What each node does: its last round, and how often it ends each. */
+static void find_rounds(repeated *r) {
+    const uint64_t rounds = r->s->task->rounds;
+    for (uint32_t i = 0; i < r->s->nodes; i++) {
         const sl_history *h = &r->s->checkpoints->history[i];
-        for (size_t k = 0; k < h->act_count; k++)
-            if (h->acts[k].kind == SL_ACT_GRADIENT)
-                r->last[i] = h->acts[k].number;
+        uint16_t *does = r->recorded.does + i * (rounds + 1);
+        does[0] = i < sl_topology_nodes(r->s->experiment->topology);
+        for (size_t k = 0; k < h->act_count; k++) {
+            if (h->acts[k].kind != SL_ACT_GRADIENT || h->acts[k].number > rounds)
+                continue;
+            r->last[i] = h->acts[k].number;
+            does[r->last[i]]++;
+        }
     }
 }
 
@@ -499,14 +515,17 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
                   .parts = calloc(s->nodes, sizeof *r.parts),
                   .last = calloc(s->nodes, sizeof *r.last),
                   .again_of = UINT32_MAX,
-                  .computes = calloc(s->nodes, sizeof *r.computes)};
-    r.recorded.last = r.last;
+                  .computes = calloc(s->nodes, sizeof *r.computes),
+                  .comes = calloc(s->nodes, sizeof *r.comes)};
+    r.recorded.does = calloc(s->nodes, (s->task->rounds + 1) * sizeof *r.recorded.does);
     r.recorded.ranks = calloc(s->nodes, sizeof *r.recorded.ranks);
     int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL &&
-                         r.last != NULL && r.recorded.ranks != NULL
+                         r.comes != NULL && r.last != NULL && r.recorded.does != NULL &&
+                         r.recorded.ranks != NULL
                      ? sl_apart_open(s, error)
                      : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
-    find_last(&r);
+    if (result == 0)
+        find_rounds(&r);
     if (result == 0)
         result = sl_scene_open(&s->scene, s->experiment, s->task->dimension, error);
     if (result == 0)
@@ -520,6 +539,9 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
     free(r.parts);
     free(r.computes);
     free(r.last);
+    free(r.comes);
+    free(r.recorded.does);
+    sl_repeated_forget_given(&r);
     free(r.recorded.ranks);
     return result;
 }

@@ -8,13 +8,15 @@
 
 const sl_act *sl_repeated_next_act(const repeated *r, uint32_t rank) {
     const sl_history *h = &r->s->checkpoints->history[rank];
-    if (r->done[rank] < h->act_count)
-        return &h->acts[r->done[rank]];
-    return r->again_of == rank ? &r->again : NULL;
+    if (r->again_of == rank)
+        return &r->again;
+    return r->done[rank] < h->act_count ? &h->acts[r->done[rank]] : NULL;
 }
 
 bool sl_repeated_is_lost(const repeated *r, uint32_t rank) {
-    return r->done[rank] >= r->s->checkpoints->history[rank].act_count;
+    const sl_history *h = &r->s->checkpoints->history[rank];
+    const bool ends = r->done[rank] >= h->act_count || h->acts[r->done[rank]].kind == SL_ACT_JOINS;
+    return ends && r->s->peers[rank].async != NULL;
 }
 
 bool sl_repeated_is_next(const repeated *r, uint32_t rank, sl_act_kind kind, uint32_t asker,

@@ -14,6 +14,8 @@ typedef struct letter {
     message *message; /* NULL: a silent part */
 } letter;
 
+typedef struct sl_given sl_given;
+
 typedef struct repeated {
     simulator *s;
     sl_recorded recorded;
@@ -23,6 +25,8 @@ typedef struct repeated {
     size_t *done;     /* (nodes) acts */
     uint32_t *parts;  /* (nodes) of the next one */
     bool *computes;   /* (nodes) it waits for its gradient */
+    bool *comes;      /* (nodes) it has another's model, and its view begins next */
+    sl_given *given;  /* models */
     uint64_t *last;   /* (nodes) its last round */
     sl_act again;     /* what a node that was lost did not come to write down */
     uint32_t again_of;
@@ -46,6 +50,19 @@ int sl_repeated_give_gradient(repeated *r, uint32_t rank, sl_error *error);
 int sl_repeated_send_all(repeated *r, uint32_t rank, bool *any, sl_error *error);
 /* *any: it had something to do when others were through. */
 int sl_repeated_turn(repeated *r, uint32_t rank, bool *any, sl_error *error);
+
+/* ---- repeat_views.c; *any: something was done ---- */
+
+/* The next one that it begins; NULL: there is none. */
+const sl_log_entry *sl_repeated_next_view(const repeated *r, uint32_t rank);
+/* Had it begun this round then? */
+bool sl_repeated_has_begun(const repeated *r, uint32_t rank);
+int sl_repeated_view(repeated *r, uint32_t rank, bool *any, sl_error *error);
+int sl_repeated_gather(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error);
+int sl_repeated_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error);
+/* It joins, or returns. */
+int sl_repeated_come(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error);
+void sl_repeated_forget_given(repeated *r);
 
 /* ---- letters to a node ---- */
 

@@ -123,7 +123,7 @@ static int show_nodes(simulator *s, sl_error *error) {
     const sl_checkpoints *c = s->checkpoints;
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = c->opened(c->context, i, s->peers[i].node, error);
+        result = c->opened(c->context, i, &(sl_machine){.rounds = s->peers[i].node}, error);
     return result;
 }
 

@@ -97,11 +97,24 @@ void sl_copies_make_others(sl_copies *k, uint64_t exchange, uint32_t step) {
             sl_copies_make(k, i);
 }
 
+static uint32_t *users_of(sl_copies *k, uint32_t place) {
+    return place < k->count ? &k->parts[place].users : &k->rooms[place - k->count];
+}
+
+const void *sl_copies_payload(const sl_copies *k, uint32_t place, const void *payload) {
+    return place < k->count ? k->parts[place].payload : payload;
+}
+
+void sl_copies_use(sl_copies *k, uint32_t place) {
+    ++*users_of(k, place);
+}
+
 void sl_copies_drop(sl_copies *k, uint32_t place) {
-    sl_copy *part = &k->parts[place];
-    assert(part->users > 0);
-    if (--part->users > 0)
+    uint32_t *users = users_of(k, place);
+    assert(*users > 0);
+    if (--*users > 0 || place >= k->count)
         return;
+    const sl_copy *part = &k->parts[place];
     k->stands -= stands(part);
     k->free[k->free_count++] = place;
 }

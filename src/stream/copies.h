@@ -24,6 +24,10 @@
 
 #define SL_COPY_NONE UINT32_MAX
 
+/* Vectors that stay as they are while somebody uses them: they are sent from where they stand. Each
+ * is a place beyond those of copies. */
+enum { SL_COPIES_ROOMS = 3 };
+
 typedef struct sl_copy {
     sl_frame frame;
     uint8_t *copy;          /* (stride) */
@@ -39,7 +43,8 @@ typedef struct sl_copies {
     uint32_t *free;  /* (free_count) the place freed last is taken first: it is in cache */
     uint8_t *memory; /* (memory_bytes) of all copies, SL_VEC_ALIGNMENT */
     size_t memory_bytes;
-    bool is_given; /* the memory is the caller's */
+    bool is_given;                   /* the memory is the caller's */
+    uint32_t rooms[SL_COPIES_ROOMS]; /* how many use each */
 } sl_copies;
 
 /* Bytes of memory that so many copies need. */
@@ -63,7 +68,14 @@ void sl_copies_make(sl_copies *copies, uint32_t place);
 bool sl_copies_lack_others(const sl_copies *copies, uint64_t exchange, uint32_t step);
 /* Copies all of those. */
 void sl_copies_make_others(sl_copies *copies, uint64_t exchange, uint32_t step);
-/* One user less. */
+/* One user more, or less. */
+void sl_copies_use(sl_copies *copies, uint32_t place);
 void sl_copies_drop(sl_copies *copies, uint32_t place);
+/* The place of a vector. */
+static inline uint32_t sl_copies_room(const sl_copies *copies, uint32_t room) {
+    return copies->count + room;
+}
+/* Where the part of this place is now, which was at `payload` when it was sent. */
+const void *sl_copies_payload(const sl_copies *copies, uint32_t place, const void *payload);
 
 #endif

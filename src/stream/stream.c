@@ -139,7 +139,7 @@ const sl_sent_frame *sl_stream_next(const sl_stream *s) {
 }
 
 const void *sl_stream_payload(const sl_stream *s, const sl_sent_frame *sent) {
-    return sent->copy != SL_COPY_NONE ? s->copies->parts[sent->copy].payload : sent->payload;
+    return sl_copies_payload(s->copies, sent->copy, sent->payload);
 }
 
 void sl_stream_pass(sl_stream *s, bool lends) {
@@ -147,7 +147,7 @@ void sl_stream_pass(sl_stream *s, bool lends) {
     uint32_t *lent = lent_at(s, s->sent.data);
     if (lends && *lent == SL_COPY_NONE) { /* else it has left before */
         *lent = sent->copy;
-        s->copies->parts[sent->copy].users++;
+        sl_copies_use(s->copies, sent->copy);
     }
     count(&s->sent, &sent->frame);
 }
@@ -183,7 +183,7 @@ static sl_sent_frame *find_data(const sl_stream *s, uint64_t number) {
 
 void sl_stream_use_copy(sl_stream *s, uint64_t number, uint32_t copy) {
     find_data(s, number)->copy = copy;
-    s->copies->parts[copy].users++;
+    sl_copies_use(s->copies, copy);
 }
 
 bool sl_stream_has_copy(const sl_stream *s, uint64_t number) {

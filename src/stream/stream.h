@@ -11,7 +11,7 @@
  * is a copy (copies.h), or the payload is void: then the header is sent again without it, so that
  * numbers have no gaps.
  *
- * Data frames (DATA, DIRECT, REF) are counted apart, too, for credit: each side says how many of
+ * Data frames (DATA, DIRECT) are counted apart, too, for credit: each side says how many of
  * them the other may have sent. Other frames are taken from their buffers at once, and need none.
  * A buffer counts as free when those of all frames before it are, too. So credit also says which
  * copies the other side, where it reads them in this one's memory, has done with: they are lent to
@@ -67,8 +67,7 @@ void sl_stream_close(sl_stream *stream);
 void sl_stream_renew(sl_stream *stream);
 
 static inline bool sl_frame_is_data(const sl_frame *frame) {
-    return frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT ||
-           frame->type == SL_FRAME_REF;
+    return frame->type == SL_FRAME_DATA || frame->type == SL_FRAME_DIRECT;
 }
 /* Has a frame of this type a number? */
 bool sl_stream_numbers(sl_frame_type type);

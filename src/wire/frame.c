@@ -19,7 +19,8 @@ enum {
     PHASE = 1 << 10,
     SILENT = 1 << 11,
     UNSUMMED = 1 << 12,
-    VOID = 1 << 13
+    VOID = 1 << 13,
+    REFERS = 1 << 14
 };
 
 static uint32_t header_sum(const uint8_t *header) {
@@ -47,7 +48,8 @@ void sl_frame_encode(const sl_frame *frame, uint8_t header[SL_FRAME_HEADER_BYTES
     uint8_t *p = put32(header, magic);
     p = put16(p, SL_PROTOCOL_VERSION);
     p = put16(p, (uint16_t)(frame->type | (frame->asks ? ASKS : 0) | (frame->silent ? SILENT : 0) |
-                            (frame->unsummed ? UNSUMMED : 0) | (frame->is_void ? VOID : 0)));
+                            (frame->unsummed ? UNSUMMED : 0) | (frame->is_void ? VOID : 0) |
+                            (frame->refers ? REFERS : 0)));
     p = put32(p, names_sender((uint16_t)frame->type) ? frame->sender : frame->view);
     p = put32(p, frame->part);
     p = put64(p, frame->exchange);
@@ -80,8 +82,6 @@ static size_t payload_limit(uint16_t type, size_t data_max, bool direct) {
         return SL_FRAME_TEXT_MAX;
     case SL_FRAME_HEARTBEAT:
         return SL_HEARTBEAT_BYTES;
-    case SL_FRAME_REF:
-        return SL_REFERENCE_BYTES;
     case SL_FRAME_OFFER:
         return SL_OFFER_BYTES;
     case SL_FRAME_SUM:
@@ -129,10 +129,9 @@ size_t sl_frame_bytes(const uint8_t header[SL_FRAME_HEADER_BYTES]) {
 }
 
 static int flags_of(uint16_t type) {
-    return type == SL_FRAME_DATA                            ? ASKS | SILENT | UNSUMMED | VOID
-           : type == SL_FRAME_DIRECT                        ? ASKS | SILENT | VOID
-           : type == SL_FRAME_REF                           ? ASKS
-           : type == SL_FRAME_SUM || type == SL_FRAME_MODEL ? VOID
+    return type == SL_FRAME_DATA     ? ASKS | SILENT | UNSUMMED | VOID | REFERS
+           : type == SL_FRAME_DIRECT ? ASKS | SILENT | VOID
+           : type == SL_FRAME_SUM || type == SL_FRAME_MODEL ? VOID | REFERS
                                                             : 0;
 }
 
@@ -148,11 +147,13 @@ static const char *find_wrong_kind(uint16_t kind, bool direct) {
     return NULL;
 }
 
-static const char *find_wrong_length(uint16_t type, uint32_t payload_bytes, size_t bytes,
+static const char *find_wrong_length(uint16_t kind, uint32_t payload_bytes, size_t bytes,
                                      size_t payload_max, bool direct) {
-    if (payload_bytes > payload_limit(type, payload_max, direct))
+    const uint16_t type = kind & 0xff;
+    const bool refers = (kind & REFERS) != 0;
+    if (payload_bytes > (refers ? SL_REFERENCE_BYTES : payload_limit(type, payload_max, direct)))
         return "payload longer than its type allows";
-    if ((type == SL_FRAME_REF && payload_bytes != SL_REFERENCE_BYTES) ||
+    if ((refers && payload_bytes != SL_REFERENCE_BYTES) ||
         (type == SL_FRAME_OFFER && payload_bytes != SL_OFFER_BYTES))
         return "payload shorter than its type";
     return payload_at(type) + payload_bytes != bytes ? "payload length is not what came" : NULL;
@@ -166,7 +167,7 @@ static const char *decode(sl_frame *out, uint16_t kind, const uint8_t *data, siz
     const double scalar = double_of(get64(data + 48));
     const char *wrong = find_wrong_kind(kind, direct);
     if (wrong == NULL)
-        wrong = find_wrong_length(type, payload_bytes, bytes, payload_max, direct);
+        wrong = find_wrong_length(kind, payload_bytes, bytes, payload_max, direct);
     if (wrong != NULL)
         return wrong;
     if ((kind & SILENT) != 0 && payload_bytes > 0)
@@ -181,6 +182,7 @@ static const char *decode(sl_frame *out, uint16_t kind, const uint8_t *data, siz
         .silent = (kind & SILENT) != 0,
         .unsummed = (kind & UNSUMMED) != 0,
         .is_void = (kind & VOID) != 0,
+        .refers = (kind & REFERS) != 0,
         .sender = names_sender(type) ? get32(data + 8) : 0,
         .view = names_sender(type) ? 0 : get32(data + 8),
         .part = get32(data + 12),
@@ -244,11 +246,11 @@ const char *sl_frame_decode_sealed(sl_frame *out, const uint8_t *data, size_t by
 }
 
 void sl_reference_encode(const sl_reference *reference, uint8_t out[SL_REFERENCE_BYTES]) {
-    put64(put64(out, reference->offset), reference->bytes);
+    put64(put64(put64(out, reference->offset), reference->bytes), reference->sum);
 }
 
 sl_reference sl_reference_decode(const uint8_t data[SL_REFERENCE_BYTES]) {
-    return (sl_reference){.offset = get64(data), .bytes = get64(data + 8)};
+    return (sl_reference){get64(data), get64(data + 8), get64(data + 16)};
 }
 
 void sl_offer_encode(const sl_memory_offer *offer, uint8_t out[SL_OFFER_BYTES]) {

@@ -17,7 +17,7 @@
  * half at 40, its second at 56. Its payload is encrypted; its header, with zeros there, is not.
  *
  * Flags: 1 the sender waits to hear that it came; 2 sealed, 4 with the second of two keys; 8
- * silent; 16 the payload has no checksum; 32 void.
+ * silent; 16 the payload has no checksum; 32 void; 64 the payload says where it is.
  */
 #ifndef SL_FRAME_H
 #define SL_FRAME_H
@@ -61,7 +61,6 @@ typedef enum sl_frame_type {
                          sl_memory_offer */
     SL_FRAME_MEMORY, /* none: that is read from now on, of `step` data frames at once at most; 0: it
                         is not */
-    SL_FRAME_REF,    /* DATA that its sender has in this memory; payload: an sl_reference */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
@@ -76,11 +75,13 @@ typedef enum sl_frame_abort {
 
 typedef struct sl_frame {
     sl_frame_type type;
-    bool asks;     /* DATA, DIRECT, REF: tell at once that it came */
+    bool asks;     /* DATA, DIRECT: tell at once that it came */
     bool silent;   /* DATA, DIRECT: the whole message, which says nothing and has no payload */
     bool unsummed; /* DATA: payload_sum says nothing */
     bool
         is_void; /* DATA, DIRECT, SUM, MODEL: its payload is of no use any more, and did not come */
+    bool refers; /* DATA, SUM, MODEL: the payload is in the memory that its sender has offered;
+                    what came is an sl_reference */
     uint32_t sender; /* HELLO, ABORT */
     uint32_t view;   /* others: number of the view that the sender is in, modulo 2^32; 0: in none */
     uint32_t part;
@@ -123,12 +124,13 @@ bool sl_frame_take_tag(uint8_t *data, size_t bytes, bool *phase, uint8_t tag[SL_
 const char *sl_frame_decode_sealed(sl_frame *out, const uint8_t *data, size_t bytes,
                                    size_t payload_max, bool direct);
 
-/* Where a part is in its sender's memory. */
+/* Where a payload is in its sender's memory. */
 typedef struct sl_reference {
     uint64_t offset; /* from the beginning of the memory that was offered */
     uint64_t bytes;
+    uint64_t sum; /* SUM, MODEL: the checksum of what is there */
 } sl_reference;
-enum { SL_REFERENCE_BYTES = 2 * 8 };
+enum { SL_REFERENCE_BYTES = 3 * 8 };
 void sl_reference_encode(const sl_reference *reference, uint8_t out[SL_REFERENCE_BYTES]);
 sl_reference sl_reference_decode(const uint8_t data[SL_REFERENCE_BYTES]);
 

@@ -9,73 +9,42 @@ import _bench
 
 sys.path.insert(0, os.path.join(_bench.ROOT, "tests", "chaos"))
 from _ports import free_ports  # noqa: E402
+from _walls import Net, ip  # noqa: E402
 
 
-def ip(*arguments):
-    subprocess.run(["ip", *arguments], check=True)
-
-
-class Links:
+class Links(Net):
     """`with Links(...) as links`: count namespaces; what it makes is gone afterwards."""
 
+    network = "10.82.0"
+
     def __init__(self, build, count, mbit, delay_ms):
+        super().__init__(count)
         self._command = [_bench.needed(build, "links"), str(count), str(mbit), str(delay_ms)]
-        self._count, self._spaces, self._program = count, [], None
-        self.prefix = f"starling-{os.getpid()}-"  # of the namespaces' names
+        self._program = None
         if os.geteuid() != 0:
             raise SystemExit("slow links need root, iproute2 and /dev/net/tun")
-
-    def __enter__(self):
-        try:
-            self._open()
-        except BaseException:
-            self.__exit__()
-            raise
-        return self
 
     def __exit__(self, *_):
         if self._program is not None:
             self._program.communicate()  # the end of its input
-        for space in self._spaces:
-            subprocess.run(["ip", "netns", "del", space], check=False)
+        super().__exit__()
 
-    def _add_space(self, name):
-        ip("netns", "add", name)
-        self._spaces.append(name)
-
-    def _open(self):
-        switch = self.prefix + "switch"
-        self._add_space(switch)
+    def open_switch(self):
         self._program = subprocess.Popen(
-            ["ip", "netns", "exec", switch, *self._command],
+            ["ip", "netns", "exec", self.switch, *self._command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         if self._program.stdout.readline() != "ready\n":
             raise SystemExit("links: did not start")
-        for rank in range(self._count):
-            space, card = self._space(rank), self.card(rank)
-            self._add_space(space)
-            ip("-n", switch, "link", "set", card, "netns", space)
-            address = f"02:00:00:00:00:{rank + 1:02x}"
-            ip("-n", space, "link", "set", card, "address", address)
-            ip("-n", space, "addr", "add", self.address(rank) + "/24", "dev", card)
-            ip("-n", space, "link", "set", card, "up")
-            ip("-n", space, "link", "set", "lo", "up")
 
-    def _space(self, rank):
-        return f"{self.prefix}{rank}"
+    def plug_in(self, rank, space, card):
+        ip("-n", self.switch, "link", "set", card, "netns", space)
+        ip("-n", space, "link", "set", card, "address", f"02:00:00:00:00:{rank + 1:02x}")
 
     def card(self, rank):
         return f"tap{rank + 1}"
-
-    def address(self, rank):
-        return f"10.82.0.{rank + 1}"
-
-    def command(self, rank):
-        """What a command begins with to run there."""
-        return ["ip", "netns", "exec", self._space(rank)]
 
 
 class Loopback:
@@ -93,7 +62,7 @@ class Loopback:
     def address(self, rank):
         return "127.0.0.1"
 
-    def command(self, rank):
+    def wrapper(self, rank):
         return []
 
 
@@ -108,7 +77,7 @@ def agents(build, links, experiment, folder, environment=lambda rank: {}):
     outs = [os.path.join(folder, str(rank)) for rank in range(nodes)]
     processes = [
         subprocess.Popen(
-            [*links.command(rank), *command, "--rank", str(rank), "--out", outs[rank]],
+            [*links.wrapper(rank), *command, "--rank", str(rank), "--out", outs[rank]],
             env={**os.environ, **environment(rank)},
             stdout=subprocess.DEVNULL,
         )

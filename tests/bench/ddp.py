@@ -174,7 +174,7 @@ def start(links, rank, task, build):
         "MASTER_PORT": str(task["port"]),
         "GLOO_SOCKET_IFNAME": links.card(rank),
     }
-    command = [*links.command(rank), sys.executable, os.path.abspath(__file__), "--work"]
+    command = [*links.wrapper(rank), sys.executable, os.path.abspath(__file__), "--work"]
     return subprocess.Popen([*command, json.dumps({**task, "rank": rank})], env=environment)
 
 

@@ -109,7 +109,7 @@ def rate_of(links, name, count, ms):
     command = [sys.executable, __file__, "--exchange", addresses]
     nodes = [
         subprocess.Popen(
-            [*links.command(rank), *command, str(rank), name], stdout=subprocess.PIPE, text=True
+            [*links.wrapper(rank), *command, str(rank), name], stdout=subprocess.PIPE, text=True
         )
         for rank in range(count)
     ]

@@ -1,22 +1,21 @@
 """A headless Chromium, by Selenium: both are Debian's."""
 
+import importlib.util
 import json
 import os
 import shutil
 import subprocess
 import urllib.request
 
+from _scene import needs
+
 AXE = "axe-core@4.10.3"
 
 
-def missing():
-    """Why there is none; None: there is."""
-    try:
-        import selenium  # noqa: F401
-    except ImportError:
-        return "python3-selenium is not installed"
-    found = all(shutil.which(name) for name in ("chromium", "chromedriver"))
-    return None if found else "chromium and chromium-driver are not installed"
+def needs_browser():
+    needs(importlib.util.find_spec("selenium"), "python3-selenium is not installed")
+    for name in ("chromium", "chromedriver"):
+        needs(shutil.which(name), "chromium and chromium-driver are not installed")
 
 
 class Browser:

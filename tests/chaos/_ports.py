@@ -9,6 +9,22 @@ PORTS = range(10000, 32000)
 CHANCE = random.SystemRandom()
 
 
+def is_free(port):
+    try:
+        socket.create_server(("127.0.0.1", port)).close()
+    except OSError:
+        return False
+    return True
+
+
+def free_range(count, multiple=1):
+    """The first of so many that follow each other, where nobody listens."""
+    while True:
+        first = CHANCE.choice(PORTS) // multiple * multiple
+        if all(map(is_free, range(first, first + count))):
+            return first
+
+
 def free_ports(count):
     """`count` different ports of 127.0.0.1 where nobody listens."""
     sockets = []

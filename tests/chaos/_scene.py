@@ -40,9 +40,19 @@ class Failure(Exception):
     """A test that did not hold; its text is the reason."""
 
 
+class Skipped(Exception):
+    """A test that cannot be run here; its text is why."""
+
+
 def check(holds, why):
     if not holds:
         raise Failure(why)
+
+
+def needs(there, why):
+    """Else the test is skipped."""
+    if not there:
+        raise Skipped(why)
 
 
 def wait_until(holds, what, seconds=60, pause_s=0.02):
@@ -91,9 +101,11 @@ def run_tests(tests=None):
             continue
         scene = Scene(starling)
         try:
-            why = test(scene)
+            check(test(scene) is None, "it returns something; needs() says why one is skipped")
             scene.check_clean()
-            print(f"skip {name}: {why}" if why else f"ok {name}", flush=True)
+            print(f"ok {name}", flush=True)
+        except Skipped as why:
+            print(f"skip {name}: {why}", flush=True)
         except Failure as failure:
             failed += 1
             print(f"not ok {name}: {failure}", flush=True)
@@ -283,13 +295,20 @@ class Running:
         try:
             self.code = self.process.wait(SLOWER * timeout)
         except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+            self.kill()
             raise Failure(
                 f"still running after {timeout} s; stdout {self.out[-500:]!r}, "
                 f"stderr {self.err[-500:]!r}"
             ) from None
         self.seconds = time.monotonic() - self.began
+        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
         return self
 
     def wait_for(self, text, seconds=60):

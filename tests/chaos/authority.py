@@ -55,15 +55,13 @@ def who_is_revoked_is_out_also_when_the_list_has_ended(scene):
     for rank in (0, 1, 3):
         run.agents[rank].wait_for(f"warning rank {rank}: {ended}", 20)
         run.agents[rank].wait_for("3 of 4 nodes go on", 20)
-    run.agents[3].process.kill()
-    run.agents[3].process.wait()
+    run.agents[3].kill()
     late = run.start(3, with_pair("node-3"), *ca.trusted(), "--join", out="late").wait(60)
     late.check_refused("security.revoked: ", "its list 1 has ended, 20")
     ca.list()
     run.start(3, with_pair("node-3"), *ca.trusted(), "--join", out="again")
     run.agents[3].wait_for("3 of 4 nodes go on", 30)
-    run.agents[2].process.kill()
-    run.agents[2].process.wait()
+    run.agents[2].kill()
     run.end((0, 1, 3))
 
 

@@ -100,8 +100,7 @@ def who_is_lost_for_wrong_frames_is_lost_for_that(scene):
     said = "".join(each.said for each in agents)
     check("silent for longer than" not in said, f"nobody was silent: {said[-2000:]!r}")
     for running in agents:
-        running.process.kill()
-        running.process.wait()
+        running.kill()
     for tap in taps:
         tap.stop()
 

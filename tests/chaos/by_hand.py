@@ -51,6 +51,24 @@ def both_sides_name_what_differs(scene):
         check(os.path.exists(scene.path(f"out{rank}/summary.json")), f"no summary of rank {rank}")
 
 
+def memory_that_is_not_had_is_done_without(scene):
+    """Of another user, or longer than files may be: it is said once, and bits are the same."""
+    os.chmod(scene.path(""), 0o777)
+    limited = ("sh", "-c", 'ulimit -f 2000; exec "$@"', "sh")
+    other = ("setpriv", "--reuid=65534", "--clear-groups")
+    rows = [(limited, "transport.memory: ", "cannot be had: RLIMIT_FSIZE")]
+    if os.geteuid() == 0:
+        rows.append((other, "transport.memory: data goes through the connection", "another user"))
+    for wrapper, said, why in rows:
+        roster, path = scene.roster(free_ports(2)), scene.experiment(**PAIR)
+        pair = [scene.agent(path, 0, roster, out=f"{why[-4:]}0")]
+        pair.append(scene.agent(path, 1, roster, out=f"{why[-4:]}1", wrapper=wrapper))
+        for running in pair:
+            running.wait(60).check_well()
+        check(pair[1].said.count(said) == 1 and why in pair[1].said, (pair[0].said, pair[1].said))
+        scene.check_models([f"{why[-4:]}{rank}" for rank in (0, 1)], experiment=path)
+
+
 class SlowWire(Wire):
     RATE = 200000  # bytes a second, of both ways
 

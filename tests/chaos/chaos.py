@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 
-from _scene import check, run_tests, wait_until
+from _limits import little_memory
+from _scene import check, needs, run_tests, wait_until
 
 NODES = 5
 
@@ -63,28 +64,6 @@ def check_partial_results(folder):
     check("model-last.npy" in found, "a run that failed has not kept the model recorded last")
 
 
-def little_memory(mib):
-    """(a folder to remove, a wrapper that gives a command and its children so much memory); None
-    where that is not allowed."""
-    with open("/proc/swaps") as file:
-        if len(file.readlines()) > 1:
-            return None, None  # they would be slow instead
-    for above, limit in (("memory", "memory.limit_in_bytes"), (".", "memory.max")):
-        folder = f"/sys/fs/cgroup/{above}/starling-chaos-{os.getpid()}"
-        try:
-            os.mkdir(folder)
-        except OSError:
-            continue
-        try:
-            with open(f"{folder}/{limit}", "r+") as file:
-                file.write(str(mib << 20))
-            script = f'echo $$ > {folder}/cgroup.procs && exec "$@"'
-            return folder, ("sh", "-c", script, "sh")
-        except OSError:
-            os.rmdir(folder)
-    return None, None
-
-
 GREEDY = """
 import time
 taken = []
@@ -96,11 +75,10 @@ while True:
 
 def out_of_memory(scene):
     """What there is suffices, as `run` finds first; then somebody else takes it."""
-    group, wrapper = little_memory(2500)
-    if group is None:
-        return "no memory group can be made here"
+    with open("/proc/swaps") as file:
+        needs(len(file.readlines()) < 2, "there is swap: it would be slow instead")
     big = {"topology__nodes": 4, "model__hidden": [4000, 2000], "rounds": 10000}
-    try:
+    with little_memory(2500) as wrapper:
         words = ("run", scene.experiment(**big), "--out", scene.path("run"))
         ended = scene.start(*words, wrapper=wrapper)
         ended.wait_for("round 20/")
@@ -110,8 +88,6 @@ def out_of_memory(scene):
         ended.wait(60)
         greedy.kill()
         greedy.wait()
-    finally:
-        os.rmdir(group)
     why = "killed by signal 9 (Killed), probably by the kernel, which was out of memory"
     check(ended.code == 1 and why in ended.err, f"{ended.code}: {ended.err!r}")
 
@@ -131,25 +107,28 @@ def parent_killed(scene):
     """Its agents end, one that is stopped too."""
     running = start_run(scene)
     os.kill(scene.agents()[1], signal.SIGSTOP)
-    running.process.kill()
-    running.process.wait()
+    running.kill()
     scene.wait_gone(3)
 
 
-def interrupted_at_the_start(scene):
+def ended_at_the_start(scene):
+    """By Ctrl-C, or while libraries load, whose handlers would make it an exit with code 1, if it
+    does not hang."""
     path = scene.experiment(topology__nodes=NODES)
-    for delay in (0.0, 0.05, 0.2, 0.5):
-        running = scene.start("run", path, "--out", scene.path(f"run{delay}"))
-        time.sleep(delay)
-        running.process.send_signal(signal.SIGINT)
-        running.wait(15)
-        # Before main, the loader or a library of libfabric's ends the process.
-        unborn = running.code in (1, -signal.SIGINT) and not running.err and not running.out
-        check(
-            running.code == 130 or unborn,
-            f"exit code {running.code} after {delay} s: {running.err!r}",
-        )
-        scene.wait_gone(5)
+    for command, number, delays in (
+        ("run", signal.SIGINT, (0.0, 0.05, 0.2, 0.5)),
+        ("sim", signal.SIGTERM, [0.04 * k for k in range(8)]),
+    ):
+        for delay in delays:
+            running = scene.start(command, path, "--out", scene.path(f"{command}{delay}"))
+            time.sleep(delay)
+            running.process.send_signal(number)
+            running.wait(15)
+            # Before main, the loader or a library of libfabric's ends the process.
+            unborn = (1, -number) if command == "run" and not running.said else ()
+            good = running.code in (130, *(unborn if command == "run" else (-number,)))
+            check(good, f"exit code {running.code} after {delay} s: {running.err!r}")
+            scene.wait_gone(5)
 
 
 def interrupted_while_processes_become_agents(scene):
@@ -162,17 +141,6 @@ def interrupted_while_processes_become_agents(scene):
     running.wait(15)
     running.check_refused("stopped", code=130)
     scene.wait_gone(3)
-
-
-def ended_while_libraries_load(scene):
-    """Their handlers would make it an exit with code 1, if it does not hang."""
-    path = scene.experiment()
-    for number in range(8):
-        running = scene.start("sim", path, "--out", scene.path(f"run{number}"))
-        time.sleep(0.04 * number)
-        running.process.send_signal(signal.SIGTERM)
-        running.wait(10)
-        check(running.code in (-signal.SIGTERM, 130), f"exit code {running.code}: {running.err!r}")
 
 
 if __name__ == "__main__":

@@ -10,19 +10,12 @@ import time
 
 from _cutter import QUICK, start_cutter, wait_for_all
 from _keyed import make_keys
+from _limits import set_clock
 from _scene import run_tests
 from losses import Hands
 
 HOUR_S, CUTS = 3600, 6
 AHEAD, RIGHT, BEHIND = 2 * HOUR_S, 0, -2 * HOUR_S
-
-
-def set_clock(scene, seconds):
-    """Of all processes of the scene that are started with wrong_clock, and of those that run."""
-    scene.write("clock.new", str(seconds))
-    os.replace(scene.path("clock.new"), scene.path("clock"))
-    scene.preload("wrong_clock")
-    scene.environment["STARLING_CLOCK"] = scene.path("clock")
 
 
 @contextlib.contextmanager
@@ -72,8 +65,7 @@ def a_gradient_that_stands_still_is_not_waited_for(scene):
     stands = hands.agents[2]
     scene.write(f"stalls/{stands.process.pid}", "")
     time.sleep(0.5)  # a round, and more
-    stands.process.send_signal(signal.SIGINT)
-    stands.ends(130, 6)
+    stands.interrupt().ends(130, 6)
     hands.end()
 
 

@@ -12,7 +12,7 @@ import sys
 sys.path.insert(
     0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "parity")
 )
-from _scene import check, run_tests  # noqa: E402
+from _scene import Skipped, check, needs, run_tests  # noqa: E402
 from test_resume import lasting, same  # noqa: E402
 
 SMALL = {
@@ -81,22 +81,20 @@ def writes_take_half(scene):
 
 @contextlib.contextmanager
 def mounted(scene, *words):
-    """A folder on a file system of its own, or None."""
+    """A folder on a file system of its own."""
     folder = scene.path("disk")
     os.makedirs(folder, exist_ok=True)
     made = subprocess.run(["mount", *words, folder], capture_output=True, check=False)
+    needs(made.returncode == 0, "no right to mount")
     try:
-        yield folder if made.returncode == 0 else None
+        yield folder
     finally:
-        if made.returncode == 0:
-            subprocess.run(["umount", folder], check=True)
+        subprocess.run(["umount", folder], check=True)
 
 
 def a_full_disk_is_given_room(scene):
     """All of a run's files are on it. It ends, with one line, and goes on once there is room."""
     with mounted(scene, "-t", "tmpfs", "-o", "size=800k", "starling-test") as disk:
-        if disk is None:
-            return "no right to mount a tmpfs"
         for command in ("sim", "run"):
             path, out = scene.experiment(**AGENTS), f"{disk}/{command}"
             subprocess.run(["mount", "-o", "remount,size=800k", disk], check=True)
@@ -110,14 +108,11 @@ def a_full_disk_is_given_room(scene):
                 scene.call("sim", path, "--out", scene.path("sim")).check_well()
             check_same(out, scene.path("sim"), MODELS)
             subprocess.run(["rm", "-r", out], check=True)
-    return None
 
 
 def nothing_can_be_written(scene):
     """Whatever writes a file says which and why, in one line."""
     with mounted(scene, "-t", "tmpfs", "-o", "size=64k", "starling-test") as disk:
-        if disk is None:
-            return "no right to mount a tmpfs"
         with open(f"{disk}/rest", "wb") as file, contextlib.suppress(OSError):
             os.write(file.fileno(), bytes(1 << 20))
         path, graph = scene.experiment(**SMALL), scene.path("graph.json")
@@ -134,25 +129,21 @@ def nothing_can_be_written(scene):
                 ended.check_refused(reason, words[-1], code=ended.code)
                 check(ended.code in (1, 2), f"{words}: exit code {ended.code}")
             subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
-    return None
 
 
 def a_file_system_gives_errors(scene):
     """An image of ext4 whose own disk is full: what was written cannot be synced. Checkpoints go
     there; training goes on without them, and says so once for each agent."""
-    if not os.path.exists("/dev/loop-control"):
-        return "no loop devices"
+    needs(os.path.exists("/dev/loop-control"), "no loop devices")
     store = scene.path("store")
     os.mkdir(store)
     made = "mount -t tmpfs -o size=600k starling-test {0} && truncate -s 16M {0}/image"
     made += " && mkfs.ext4 -q -O ^has_journal {0}/image"
     if subprocess.run(made.format(store), shell=True, capture_output=True).returncode != 0:
         subprocess.run(["umount", store], capture_output=True)
-        return "no right to mount, or no mkfs.ext4"
+        raise Skipped("no right to mount, or no mkfs.ext4")
     try:
         with mounted(scene, "-o", "loop", f"{store}/image") as disk:
-            if disk is None:
-                return "no right to mount an image"
             changes = {**AGENTS, "checkpoint": {"every": 2, "keep": 3, "path": disk}}
             path, out = scene.experiment(**changes), scene.path("out")
             ended = scene.call("run", path, "--out", out)
@@ -165,7 +156,6 @@ def a_file_system_gives_errors(scene):
         check_same(out, scene.path("sim"), MODELS)
     finally:
         subprocess.run(["umount", store], check=True)
-    return None
 
 
 if __name__ == "__main__":

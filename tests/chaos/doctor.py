@@ -13,9 +13,10 @@ import time
 
 from _ca import Authority
 from _keyed import make_keys, make_nodes, with_key, with_pair
+from _limits import little_memory, set_clock
 from _ports import free_ports
-from _scene import check, run_tests
-from _walls import Net, ip, why_no_net
+from _scene import Skipped, check, needs, run_tests
+from _walls import Net, has_net, ip
 
 ALONE = {"rounds": 2, "topology": {"nodes": 1, "family": "complete"}}
 PAIR = {"rounds": 2, "topology": {"nodes": 2, "family": "ring"}}
@@ -44,12 +45,6 @@ def expect(running, names, *words):
         check(any(word in row for row in rows), f"{word!r} is missing: {rows}")
     code = int(any(name.startswith("FAIL") for name in names))
     check(running.code == code, f"exit code {running.code}: {running.said!r}")
-
-
-def set_clock(scene, seconds):
-    scene.write("clock", str(seconds))
-    scene.preload("wrong_clock")
-    scene.environment["STARLING_CLOCK"] = scene.path("clock")
 
 
 def places(scene, *hosts, ports=None, pins=("", "")):
@@ -191,7 +186,7 @@ def each_fault_of_a_host_is_named(scene):
     make_keys(scene, "open.key")
     os.chmod(scene.path("open.key"), 0o644)
     for name, word, planted in FAULTS:
-        if planted.get("wrapper") == ["unshare", "-n"] and why_no_net():
+        if planted.get("wrapper") == ["unshare", "-n"] and not has_net():
             continue
         if name in ("warn processor", "warn OpenBLAS") and (OLD or platform.machine() != "x86_64"):
             continue
@@ -211,39 +206,9 @@ def locked_memory(scene):
     expect(running, ["FAIL provider", "FAIL locked memory"], "ulimit -l")
 
 
-GROUPS = (
-    ("/sys/fs/cgroup", "memory.max"),
-    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-)
-
-
-def make_group(name):
-    """A control group with 200 MB; None: none can be made here."""
-    for above, file in GROUPS:
-        group = os.path.join(above, name)
-        try:
-            os.mkdir(group)
-            if os.path.exists(os.path.join(group, "cgroup.procs")):
-                with open(os.path.join(group, file), "w") as limit:
-                    limit.write(str(200 << 20))
-                return group
-        except OSError:
-            pass
-        if os.path.isdir(group):
-            os.rmdir(group)
-    return None
-
-
 def memory_of_a_nested_group(scene):
-    group = make_group(f"starling-doctor-{os.getpid()}")
-    if group is None:
-        return "no control group with a limit can be made here"
-    enter = ["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]
-    try:
-        expect(doctor(scene, wrapper=enter, **LARGE), ["FAIL memory"], "memory.max", "209.7 MB")
-    finally:
-        os.rmdir(group)
-    return None
+    with little_memory(200) as wrapper:
+        expect(doctor(scene, wrapper=wrapper, **LARGE), ["FAIL memory"], "memory.max", "209.7 MB")
 
 
 MOUNTED = 'mount -t tmpfs -o "$1" tmpfs "$0" && shift && exec "$@"'
@@ -253,8 +218,7 @@ def disks(scene):
     os.mkdir(scene.path("disk"))
     wrapper = ["unshare", "-m", "sh", "-c", MOUNTED, scene.path("disk")]
     tried = subprocess.run([*wrapper, "ro", "true"], capture_output=True, check=False)
-    if tried.returncode != 0:
-        return "mounts need root"
+    needs(tried.returncode == 0, "mounts need root")
     for name, word, options, changes in (
         ("FAIL disk space", "4.2 MB", "size=4m", {}),
         ("FAIL disk space", "keep", "size=300m", {"checkpoint": {"every": 1, "keep": 3}, **LARGE}),
@@ -263,7 +227,6 @@ def disks(scene):
     ):
         out = ("--out", scene.path("disk/run"))
         expect(doctor(scene, *out, wrapper=[*wrapper, options], **changes), [name], word)
-    return None
 
 
 def a_folder_with_another_run(scene):
@@ -322,8 +285,6 @@ def rosters(scene):
 
 def addresses(scene):
     """Without ways to anywhere, so that no router is asked."""
-    if why_no_net():
-        return why_no_net()
     with Net(1) as net:
         own, other = net.address(0), net.address(1)
         for hosts, rank, options, word, reach in (
@@ -334,7 +295,6 @@ def addresses(scene):
             words = (*places(scene, *hosts, ports=(7000, 7001)), "--rank", rank, *options)
             running = doctor(scene, *words, wrapper=net.wrapper(0), **PAIR)
             expect(running, ["FAIL listen", reach], word)
-    return None
 
 
 # ---- others ----
@@ -386,19 +346,16 @@ def other_releases_and_ranks(scene):
 
 def between(scene, spoil, *expected):
     """Doctors of two hosts, after `spoil(net)`; each is expected to say so."""
-    if why_no_net():
-        return why_no_net()
     with Net(2) as net:
         try:
             spoil(net)
         except (OSError, subprocess.CalledProcessError) as why:
-            return f"the kernel or its tools cannot do that: {why}"
+            raise Skipped(f"the kernel or its tools cannot do that: {why}") from why
         roster = places(scene, net.address(0), net.address(1), ports=(7000, 7001))
         wrappers = [net.wrapper(rank) for rank in (0, 1)]
         both = start_pair(scene, roster, *TRUSTED, "--wait", "6", wrappers=wrappers)
         for running, (names, words) in zip(both, expected):
             expect(running, names, *words)
-    return None
 
 
 def two_healthy_hosts(scene):

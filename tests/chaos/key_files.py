@@ -8,7 +8,7 @@ import socket
 import subprocess
 import struct
 
-from _scene import check, read_bytes, run_tests
+from _scene import check, needs, read_bytes, run_tests
 from _keyed import RUN_ID, make_keys, with_key, check_both
 from _ports import free_ports
 from by_hand import PAIR
@@ -77,8 +77,7 @@ def who_has_a_key_leaves_no_core(scene):
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
     roster = scene.roster(free_ports(2))
     core = dump_core(scene, experiment, roster, "open")
-    if core is None:
-        return "no core files appear here"
+    needs(core is not None, "no core files appear here")
     os.remove(core)
     core = dump_core(scene, experiment, roster, "keyed", *with_key("run.key"))
     check(core is None, "an agent with a key has left a core file")

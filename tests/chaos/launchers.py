@@ -6,16 +6,16 @@ Open MPI, Slurm and torchrun are used where they are; torchrun is made up by its
 import contextlib
 import json
 import os
-import pty
 import shutil
 import socket
 import subprocess
 import time
 
 import _torchrun
-from _walls import Net, why_no_net
-from _scene import check, run_tests
-from _ports import free_ports
+from _walls import Net
+from _scene import check, needs, run_tests
+from _ports import free_range
+from _terminal import Terminal
 from strangers import wait_listening
 
 SHORT = {
@@ -42,18 +42,6 @@ def start(scene, path, environment, *extra, out="out", wrapper=()):
         return scene.start("agent", path, "--out", scene.path(out), *extra, wrapper=wrapper)
     finally:
         scene.environment = {}
-
-
-def free_range():
-    """The first of PORTS ports that nobody uses."""
-    while True:
-        first = free_ports(1)[0]
-        try:
-            for port in range(first, first + PORTS):
-                socket.create_server(("127.0.0.1", port)).close()
-            return first
-        except (OSError, OverflowError):
-            continue
 
 
 def by_hand(rank, port, size=2, host="127.0.0.1"):
@@ -98,7 +86,7 @@ def agents_of_launchers(scene):
     for i, command in enumerate(commands):
         wait_all([start(scene, path, {}, out=f"out{i}", wrapper=command)])
         scene.check_models([f"out{i}"] * 4, experiment=path)
-    return None if commands else "none is here"
+    needs(commands, "none is here")
 
 
 def a_loop_of_your_own(scene):
@@ -117,7 +105,6 @@ def a_loop_of_your_own(scene):
         check(got.returncode == 0, said)
         for line in expected.splitlines():
             check(line in got.stdout, said)
-    return None
 
 
 def lists_of_hosts(scene):
@@ -125,14 +112,14 @@ def lists_of_hosts(scene):
     other forms, and other launchers."""
     path = scene.experiment(**SHORT)
     hosts = scene.write("hosts", "127.0.0.1 slots=4\n")
-    peers = ("--roster", hosts, "--port", str(free_range()))
+    peers = ("--roster", hosts, "--port", str(free_range(PORTS)))
     wait_all([start(scene, path, {}, "--rank", str(rank), *peers) for rank in range(4)])
     scene.check_models(["out"] * 4, experiment=path)
 
 
 def strangers_have_no_say(scene):
     """At the rendezvous, which is at the first free port; how many may come, test_listener has."""
-    first, path = free_range(), scene.experiment(**SHORT)
+    first, path = free_range(PORTS), scene.experiment(**SHORT)
     with socket.create_server(("127.0.0.1", first)):
         agents = [start(scene, path, torchrun(rank, first)) for rank in (0, 2, 1)]
         wait_listening(first + 1)
@@ -151,7 +138,7 @@ def strangers_have_no_say(scene):
 
 def who_does_not_come_is_named(scene):
     """Others, and rank 0 where another program is at its port."""
-    port, taken = free_range(), free_range()
+    port, taken = free_range(PORTS), free_range(PORTS)
     path = scene.experiment(**SHORT, transport__connect_timeout_s=10)
     with socket.create_server(("127.0.0.1", taken)):
         agents = [start(scene, path, by_hand(rank, port, size=4)) for rank in (0, 1)]
@@ -164,27 +151,14 @@ def who_does_not_come_is_named(scene):
 
 def a_terminal_for_all(scene):
     """Under a launcher nobody draws over the others; each line says of whom it is."""
-    port, shows = free_range(), {}
-    path = scene.experiment(**PAIR)
-    for rank in (0, 1):
-        own, given = pty.openpty()
-        shows[rank] = own
-        variables = {**os.environ, **by_hand(rank, port), "TERM": "xterm"}
-        command = [scene.starling, "agent", path, "--out", scene.path("out")]
-        process = subprocess.Popen(command, env=variables, stdout=given, stderr=given, stdin=given)
-        os.close(given)
-        shows[rank] = (process, own)
-    for rank, (process, own) in shows.items():
-        text = b""
-        try:
-            while piece := os.read(own, 1 << 16):
-                text += piece
-        except OSError:  # its end
-            pass
-        os.close(own)
-        check(process.wait(60) == 0, text)
-        check(b"\033[" not in text, f"it draws: {text!r}")
-        check(b"agent %d: round 20/20" % rank in text, text)
+    port, path = free_range(PORTS), scene.experiment(**PAIR)
+    command = [scene.starling, "agent", path, "--out", scene.path("out")]
+    shows = [Terminal(command, variables=by_hand(rank, port)) for rank in (0, 1)]
+    for rank, show in enumerate(shows):
+        code, text = show.read_all()
+        check(code == 0, text)
+        check("\033[" not in text, f"it draws: {text!r}")
+        check(f"agent {rank}: round 20/20" in text, text)
 
 
 # A host of its own: `ip netns exec` with /etc/hosts of its own.
@@ -193,9 +167,6 @@ AT_HOME = 'mount --bind "$0" /etc/hosts && exec "$@"'
 
 def two_hosts(scene):
     """Each host's own name is loopback on itself, as Debian writes in /etc/hosts."""
-    why = why_no_net()
-    if why is not None:
-        return why
     with Net(2) as net:
         for own in (0, 1):
             places = ["127.0.1.1" if host == own else net.address(host) for host in (0, 1)]
@@ -218,7 +189,6 @@ def two_hosts(scene):
         alone = scene.experiment("alone.json", **SHORT)
         refused = start_on(1, alone, told[1], out="alone").wait(20)
         refused.check_refused("beyond loopback", "trusted_network")
-    return None
 
 
 if __name__ == "__main__":

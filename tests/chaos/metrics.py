@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from _ports import free_ports
-from _scene import check, run_tests, wait_until
+from _scene import check, needs, run_tests, wait_until
 from by_hand import PAIR
 from strangers import start
 from watchers import page
@@ -25,9 +25,8 @@ RUN = {
 
 
 def promtool(*arguments, said=None):
-    """What it finds; None: it is not there."""
-    if shutil.which("promtool") is None:
-        return None
+    """What it finds."""
+    needs(shutil.which("promtool"), "promtool is not installed (tools/setup --tests)")
     words = ["promtool", *arguments]
     got = subprocess.run(words, input=said, capture_output=True, text=True, check=False)
     return got.stdout + got.stderr if got.returncode != 0 else ""
@@ -80,18 +79,16 @@ def an_agent_says_how_it_is(scene):
     check(0 < age < 600, text)
     missing = used() - {name.partition("{")[0] for name in last}
     check(not missing, f"{missing} in {text}")
-    lint = promtool("check", "metrics", said=text)
     for agent in agents:
         agent.process.terminate()
         agent.wait(60)
+    lint = promtool("check", "metrics", said=text)
     check(not lint, lint)
-    return "promtool is not installed (tools/setup --tests)" if lint is None else None
 
 
 def rules_are_read(scene):
     found = promtool("check", "rules", RULES)
     check(not found, found)
-    return "promtool is not installed (tools/setup --tests)" if found is None else None
 
 
 if __name__ == "__main__":

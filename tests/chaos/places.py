@@ -4,10 +4,9 @@
 
 import os
 import resource
-import signal
 import time
 
-from _scene import check, run_tests
+from _scene import check, needs, read_bytes, run_tests
 from _ports import free_ports
 from by_hand import PAIR
 
@@ -52,8 +51,8 @@ def unknown_providers_are_refused(scene):
 
 
 def agents_meet_over_ipv6(scene):
-    if not os.path.exists("/proc/net/if_inet6") or not open("/proc/net/if_inet6").read():
-        return "no IPv6 here"
+    known = "/proc/net/if_inet6"
+    needs(os.path.exists(known) and read_bytes(known), "no IPv6 here")
     hosts = scene.write("roster", "".join(f"[::1]:{port}\n" for port in free_ports(2)))
     for running in [agent(scene, rank, hosts, f"out{rank}") for rank in (0, 1)]:
         running.wait(60).check_well()
@@ -66,23 +65,20 @@ def a_provider_of_libfabrics_has_no_key(scene):
 
 
 def a_name_server_that_never_answers(scene):
-    if os.getuid() != 0:
-        return "needs root's rights"
+    needs(os.getuid() == 0, "needs root's rights")
     resolv = scene.write("resolv.conf", "nameserver 10.79.9.2\n")
     switch = scene.write("nsswitch.conf", "hosts: dns\n")
     wrapper = ["unshare", "-n", "-m", "sh", "-c", NO_ANSWER, resolv, switch]
     hosts = scene.write("roster", "somewhere.test:7401\n127.0.0.1:7402\n")
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=3)
     running = agent(scene, 1, hosts, "out", experiment=experiment, wrapper=wrapper).wait(30)
-    if not running.err.startswith("starling"):
-        return f"no name spaces here: {running.err.strip()}"
+    needs(running.err.startswith("starling"), f"no name spaces here: {running.err.strip()}")
     running.check_refused("somewhere.test", "3 s", "connect_timeout_s")
     experiment = scene.experiment(**PAIR, transport__connect_timeout_s=40)
     running = agent(scene, 1, hosts, "out", experiment=experiment, wrapper=wrapper)
     time.sleep(3)
     check(running.process.poll() is None, f"ended early: {running.err!r}")
-    running.process.send_signal(signal.SIGINT)
-    running.ends(130, 5)
+    running.interrupt().ends(130, 5)
 
 
 def little_address_space_ends_with_a_reason(scene):

@@ -7,7 +7,7 @@ import socket
 import time
 
 from _ports import free_ports
-from _scene import check, run_tests, wait_until
+from _scene import check, needs, run_tests, wait_until
 
 PTRACE_ATTACH, PTRACE_DETACH = 16, 17
 libc = ctypes.CDLL(None, use_errno=True)
@@ -85,8 +85,8 @@ def the_watchdog_is_its_loop(scene):
     wait_until(lambda: supervisor.has("waits: "), "it says for whom it waits")
     supervisor.hear()
     wait_until(lambda: "WATCHDOG=1" in supervisor.hear(), "it lives while it waits")
-    if libc.ptrace(PTRACE_ATTACH, agent.process.pid, None, None) != 0:
-        return "no process may be traced here"
+    traced = libc.ptrace(PTRACE_ATTACH, agent.process.pid, None, None) == 0
+    needs(traced, "no process may be traced here")
     os.waitpid(agent.process.pid, 0x40000000)  # __WALL: the thread of the loop stands still
     supervisor.hear()
     time.sleep(1)
@@ -97,8 +97,7 @@ def the_watchdog_is_its_loop(scene):
     wait_until(lambda: "WATCHDOG=1" in supervisor.hear(), "it lives again")
     os.remove(os.path.join(stalls, str(other.process.pid)))
     for each in (agent, other):
-        each.process.kill()
-        each.process.wait()
+        each.kill()
 
 
 def a_wrong_socket_is_a_warning(scene):

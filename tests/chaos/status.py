@@ -6,11 +6,10 @@ import os
 import re
 import signal
 import socket
-import threading
 
+from _answers import Answerer, reply
 from _scene import check, run_tests, wait_until
-from _ports import free_ports
-from launchers import free_range
+from _ports import free_ports, free_range
 from watchers import page
 
 N = 16
@@ -86,44 +85,6 @@ def who_stands_still_is_the_root(scene):
         scene.call("status", place).check_refused("no agent runs there")
 
 
-class Agents:
-    """Made-up agents: rank -> what it says; None: nothing."""
-
-    def __init__(self, folder, words):
-        self.folder, self.words, self.listeners, self.open = folder, words, [], []
-        os.makedirs(folder, exist_ok=True)
-        for rank in words:
-            listener = socket.socket(socket.AF_UNIX)
-            listener.bind(os.path.join(folder, f"status-{rank}.sock"))
-            listener.listen(4)
-            self.listeners.append(listener)
-            threading.Thread(target=self.serve, args=(listener, rank), daemon=True).start()
-
-    def serve(self, listener, rank):
-        while True:
-            try:
-                guest, _ = listener.accept()
-            except OSError:
-                return
-            said = self.words[rank]
-            if said is None:
-                self.open.append(guest)
-                continue
-            guest.recv(1000)
-            guest.sendall(said if isinstance(said, bytes) else reply(said))
-            guest.close()
-
-    def close(self):
-        for one in self.listeners + self.open:
-            one.close()
-        for rank in self.words:
-            os.remove(os.path.join(self.folder, f"status-{rank}.sock"))
-
-
-def reply(said):
-    return b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + json.dumps(said).encode()
-
-
 def say(rank, doing, number, still_s, edges, awaited, root=None):
     neighbours = [{"rank": j, "connected": True, "awaited": j in awaited} for j in edges]
     keys = {"rank": rank, "nodes": N, "doing": doing, "round": number, "still_s": still_s}
@@ -138,8 +99,8 @@ def odd_answers(scene):
         0: say(0, "exchanges", 5, 9, [1, 3, 4], [1, 3, 4], away),
         1: None,
         2: b"SSH-2.0-x\r\n",
-        3: reply([1, 2]),
-        5: b"HTTP/1.1 200 OK\r\n\r\n{" + b"x" * 5000,
+        3: [1, 2],
+        5: reply(b"{" + b"x" * 5000),
         6: say(6, "exchanges", 5, 0.2, [0], [0]),
         7: say(8, "computes", 5, 0.2, [0], []),
         9: say(9, "computes", 812, 41.3, [10, 12], []),
@@ -147,11 +108,13 @@ def odd_answers(scene):
         11: say(11, "exchanges", 813, 40, [9, 10], [9]),
         12: say(12, "exchanges", 813, 40, [9, 10], [9]),
     }
-    agents = Agents(scene.path("odd"), words)
+    os.makedirs(scene.path("odd"))
+    agents = [Answerer(said, scene.path(f"odd/status-{r}.sock")) for r, said in words.items()]
     with open(scene.path("odd/status-x.sock"), "w", encoding="ascii"):
         pass
     got = scene.call("status", scene.path("odd"))
-    agents.close()
+    for agent in agents:
+        agent.close()
     check(got.code == 1, f"{got.code} {got.err}")
     for rank in (1, 2, 3, 5, 7):
         check(re.search(rf"^ +{rank} +- +does not answer$", got.out, re.M), got.out)
@@ -196,8 +159,7 @@ def its_code_tells_how_the_run_does(scene):
         agents[rank].process.send_signal(signal.SIGSTOP)
     wait_until(lambda: told() == (2, 1, 4, [0, 2, 3]), "all three are lost", 30)
     for agent in agents:
-        agent.process.kill()
-        agent.process.wait()
+        agent.kill()
     check(scene.call("status", place).code == 2, "nobody answers")
 
 
@@ -215,7 +177,7 @@ def where_it_listens_is_checked(scene):
     """monitor.listen: each agent of a run at its own port, or the run's page alone; on loopback
     unless it is public."""
     keys = {"rounds": 3, "record": {"every": 1}, "topology": {"nodes": 2, "family": "ring"}}
-    first = 10 * ((free_range() + 9) // 10)
+    first = free_range(9, 10)
     for number, (listen, *words) in enumerate(
         (
             (f"0.0.0.0:{first}", "0.0.0.0", '"monitor": {"public": true}'),

@@ -30,15 +30,19 @@ def hashes_of(tap, run_id):
 
 
 def what_is_on_the_wire_says_nothing(scene):
-    """With learning rate 0 the model on the wire is the model in the file. Where data is open, only
-    data is."""
+    """With learning rate 0 the model on the wire is the model in the file, and so is its average.
+    Where data is open, only data is, and where it stays in memory, nothing."""
     make_keys(scene, "run.key")
     run_id = RUN_ID.to_bytes(8, "little")
-    experiment = scene.experiment(
-        **PAIR, optimizer__learning_rate=1e-30, transport__memory="off"
-    )
     hashes = []
-    for seal, models, heard in ((None, True, True), ("on", False, False), ("off", True, False)):
+    rows = (
+        *((None, "off", True, True), ("on", "off", False, False), ("off", "off", True, False)),
+        (None, "auto", False, True),
+    )
+    for seal, memory, models, heard in rows:
+        experiment = scene.experiment(
+            **PAIR, optimizer__learning_rate=1e-30, transport__memory=memory, final_average=True
+        )
         extra = (*with_key("run.key"), "--set", f"security.seal={seal}") if seal else ()
         tap = Tap(free_ports(1)[0])
         tap.start()
@@ -56,7 +60,7 @@ def what_is_on_the_wire_says_nothing(scene):
         found = [is_heard(tap, one) for one in hashes]
         check(found == [heard] * len(hashes), f"hashes that are heard: {found}")
         for rank in range(2):
-            os.rename(scene.path(f"out{rank}"), scene.path(f"out{rank}-{seal}"))
+            os.rename(scene.path(f"out{rank}"), scene.path(f"out{rank}-{seal}-{memory}"))
 
 
 if __name__ == "__main__":

@@ -1,59 +1,28 @@
 #!/usr/bin/env python3
 """`starling top`: a run in a terminal of any size, while an agent is lost, and after its end."""
-import fcntl
-import http.server
-import json
 import os
-import pty
 import re
-import select
 import signal
-import struct
-import subprocess
-import termios
-import threading
 
+from _answers import Answerer
 from _ports import free_ports
 from _scene import check, run_tests, wait_until
+from _terminal import ESCAPE, Terminal
 
 PANELS = ["network", "curves", "edges", "events"]
 
 
-class Terminal:
+class Top(Terminal):
     """What `starling top` draws on a terminal of that size."""
 
     def __init__(self, scene, place, lines, columns):
-        self.fd, other = pty.openpty()
-        self.lines, self.columns, self.bytes = lines, columns, b""
-        self.resize(lines, columns)
-        environment = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
-        environment = {k: v for k, v in environment.items() if k not in ("LINES", "COLUMNS")}
-        self.process = subprocess.Popen(
-            [scene.starling, "top", place], stdin=other, stdout=other, stderr=other,
-            env=environment, cwd=scene.folder, start_new_session=True)  # fmt: skip
-        os.close(other)
-
-    def resize(self, lines, columns):
-        self.lines, self.columns = lines, columns
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
-
-    def read(self):
-        while select.select([self.fd], [], [], 0.05)[0]:
-            try:
-                self.bytes += os.read(self.fd, 1 << 16)
-            except OSError:  # it has ended
-                return
+        super().__init__([scene.starling, "top", place], lines, columns, cwd=scene.folder)
 
     def screen(self):
         """The last frame that is whole."""
         self.read()
         frames = re.findall(rb"\x1b\[H(.*?)\x1b\[J", self.bytes, re.S)
-        text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", frames[-1].decode()) if frames else ""
-        return text.split("\r\n")
-
-    def end(self):
-        wait_until(lambda: self.read() or self.process.poll() is not None, "it ends")
-        return self.process.returncode
+        return (ESCAPE.sub("", frames[-1].decode()) if frames else "").split("\r\n")
 
     def fits(self):
         rows = self.screen()
@@ -75,8 +44,8 @@ def a_loss_is_seen_live_and_the_end_stays(scene):
     )
     running = scene.start("run", path, "--out", scene.path("run"))
     running.wait_for("round 20/")
-    top = Terminal(scene, scene.path("run"), 50, 100)
-    place = Terminal(scene, f"127.0.1.0:{ports[4]}", 30, 60)
+    top = Top(scene, scene.path("run"), 50, 100)
+    place = Top(scene, f"127.0.1.0:{ports[4]}", 30, 60)
     wait_until(lambda: has(top.screen(), r"4 of 4 nodes; running"), "all are there")
     rows = top.screen()
     check(all(has(rows, rf"^{panel}") for panel in PANELS), rows)
@@ -93,14 +62,13 @@ def a_loss_is_seen_live_and_the_end_stays(scene):
     for lines, columns in ((20, 45), (60, 200)):
         top.resize(lines, columns)
         since = len(top.bytes)
-        wait_until(lambda: top.bytes[since:].count(b"\x1b[J") > 2 or top.read(), "it is drawn anew")
+        wait_until(lambda: top.bytes[since:].count(b"\x1b[J") > 2 or not top.read(), "it is drawn anew")
         check(top.fits(), f"{lines} x {columns}: {top.screen()}")
     place.process.send_signal(signal.SIGINT)
-    check(place.end() == 0, "Ctrl-C")
+    check(place.read_all()[0] == 0, "Ctrl-C")
     check(b"\x1b[?25h\x1b[?1049l" in place.bytes, "the terminal is as it was")
-    running.process.send_signal(signal.SIGINT)
-    running.wait(60)
-    check(top.end() == 0, "it ends with the run")
+    running.interrupt().wait(60)
+    check(top.read_all()[0] == 0, "it ends with the run")
     seen = scene.call("top", scene.path("run"))
     seen.check_well()
     check("stopped" in seen.out.splitlines()[0] and "\x1b" not in seen.out, seen.out)
@@ -116,23 +84,9 @@ STATUS = {
 }  # fmt: skip
 
 
-class Lone(http.server.BaseHTTPRequestHandler):
-    """An agent without a run folder, as a session's."""
-
-    def do_GET(self):
-        self.send_response(200 if self.path == "/status" else 404)
-        self.end_headers()
-        self.wfile.write(json.dumps(STATUS).encode())
-
-    def log_message(self, *_):
-        pass
-
-
 def a_lone_agent_says_what_it_knows(scene):
-    with http.server.HTTPServer(("127.0.0.1", 0), Lone) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        seen = scene.call("top", f"127.0.0.1:{server.server_port}")
-        server.shutdown()
+    """Without a run folder, as a session's."""
+    seen = scene.call("top", Answerer(STATUS).place)
     seen.check_well()
     rows = seen.out.splitlines()
     check(has(rows[:1], r"round 812; 7 of 8 nodes"), rows)

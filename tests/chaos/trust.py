@@ -74,8 +74,7 @@ def other_hosts_join(scene):
     pins = make_nodes(scene, 5)
     run = Run(scene, pins[:3], membership__joiners=1)
     run.begin()
-    run.agents[2].process.kill()
-    run.agents[2].process.wait()
+    run.agents[2].kill()
     pins = [pins[0], pins[1], pins[3], pins[4]]
     run.write(pins[:3])
     for rank in (0, 1):
@@ -101,8 +100,7 @@ def who_is_revoked_is_out_at_once(scene):
         run.agents[rank].wait_for("2 of 3 nodes go on", 20)  # much less than grace_s
     ended = run.agents[2]
     ended.wait_for("revoked", 20)
-    ended.process.send_signal(signal.SIGINT)
-    ended.wait(60)
+    ended.interrupt().wait(60)
     run.end((0, 1))
 
 
@@ -176,8 +174,7 @@ def a_run_passes_it_on(scene):
     time.sleep(1.5)  # one notice a second is shown
     run.process.send_signal(signal.SIGHUP)
     run.wait_for("the key is as before")
-    run.process.send_signal(signal.SIGINT)
-    run.ends(130, 60)
+    run.interrupt().ends(130, 60)
 
 
 if __name__ == "__main__":

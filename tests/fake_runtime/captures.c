@@ -1,4 +1,4 @@
-/* captures.c - the real cuda.cu over fake.h: what is captured, here or by others, and streams and
+/* captures.c - the plug-in for GPUs over fake.h: what is captured, here or by others, and streams and
  * memory of others. */
 #include "scene.h"
 

@@ -1,4 +1,4 @@
-/* test_fake_runtime.c - the real cuda.cu over fake.h: order, notices, failures, and that what
+/* test_fake_runtime.c - the plug-in for GPUs over gpu/emulated/fake.h: order, notices, failures, and that what
  * fake.h forbids ends the program. */
 #include <poll.h>
 #include <pthread.h>
@@ -25,9 +25,11 @@ static const struct {
 
 START_TEST(devices_are_counted_and_described) {
     device_properties p = {0};
+    ck_assert_int_eq(device_count(text), 1);
+    setenv("STARLING_DEVICES", "2", 1);
     ck_assert_int_eq(device_count(text), 2);
     ck_assert(device_describe(1, &p, text));
-    ck_assert_str_eq(p.name, "fake GPU 1");
+    ck_assert_str_eq(p.name, "emulated on the host");
     ck_assert(!device_describe(2, &p, text));
     ck_assert_str_eq(text, "cuda:2: invalid device ordinal");
     fake_set_capability(7);

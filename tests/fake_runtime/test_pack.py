@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The pack that tools/gpu-check makes: small enough to send, whole, and what its steps say, without
-a GPU and over the fake runtime.
+a GPU and over the emulated device.
 
 usage: test_pack.py BUILD"""
 import json
@@ -30,13 +30,13 @@ def look(folder, **env):
 
 
 def over_fake(folder):
-    """The build, with the fake runtime's plug-in for the GPU's."""
+    """The build, with the emulated device's plug-in for the GPU's."""
     os.mkdir(os.path.join(folder, "gpu"))
     for name in ("tests", "tools", "src"):
         os.symlink(os.path.join(BUILD, name), os.path.join(folder, name))
-    fake = os.path.join(BUILD, "tests", "fake_runtime", "libstarling-fake.so")
-    os.symlink(fake, os.path.join(folder, "gpu", "libstarling-cuda.so"))
-    return look(folder, PROGRAMS=folder, STARLING_CUBLAS=fake)
+    emulated = os.path.join(BUILD, "gpu", "libstarling-emulated.so")
+    os.symlink(emulated, os.path.join(folder, "gpu", "libstarling-cuda.so"))
+    return look(folder, PROGRAMS=folder, STARLING_AS_GPU="1")
 
 
 def main():

@@ -13,12 +13,8 @@ import sys
 import tempfile
 import time
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _install import BUILD, call, check, run_tests
 
-BUILD = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1])))
 PROGRAM = r"""
 #include <starling/starling.h>
 #include <stdio.h>
@@ -38,14 +34,6 @@ int main(void) {
 PROTOTYPE = re.compile(r"^SL_API [^;(]*?\b(sl_\w+)\(", re.M)
 
 
-def call(*command, **options):
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    )
-    check(done.returncode == 0, f"{command}: {done.returncode}, {done.stderr[-2000:]}")
-    return done
-
-
 def one(pattern):
     found = glob.glob(os.path.join(TREE, "**", pattern), recursive=True)
     check(len(found) == 1, f"{pattern}: {found}")
@@ -53,7 +41,7 @@ def one(pattern):
 
 
 def build_options():
-    listing = call("meson", "introspect", BUILD, "--buildoptions").stdout
+    listing = call("meson", "introspect", BUILD, "--buildoptions", stderr=None)
     return {option["name"]: option["value"] for option in json.loads(listing)}
 
 
@@ -63,7 +51,7 @@ def commands():
     while wanted:
         words = wanted.pop(0)
         found.append(words)
-        text = call(sys.argv[1], *words, "--help").stdout
+        text = call(sys.argv[1], *words, "--help")
         for rows in re.findall(r"^commands:\n((?:  .*\n)+)", text, re.M):
             wanted += [words + [name] for name in re.findall(r"^  (\S+)", rows, re.M)]
     return found
@@ -71,20 +59,20 @@ def commands():
 
 def test_library_exports_what_is_public(scene):
     library = one("libstarling.so")
-    text = call("nm", "-D", "--defined-only", library).stdout
+    text = call("nm", "-D", "--defined-only", library)
     exported = {line.split()[-1].split("@")[0] for line in text.splitlines()}
     declared = set()
     for header in glob.glob(os.path.join(TREE, "**", "include", "starling", "*.h"), recursive=True):
         declared |= set(PROTOTYPE.findall(open(header).read()))
     sanitizers = {name for name in exported if name.startswith(("__asan", "__odr_asan"))}
     check(declared and exported - sanitizers == declared, f"{exported - sanitizers ^ declared}")
-    dynamic = call("readelf", "-d", library).stdout
+    dynamic = call("readelf", "-d", library)
     check("soname: [libstarling.so.0]" in dynamic, dynamic)
 
 
 def pkg_config(*options):
     environment = {**os.environ, "PKG_CONFIG_PATH": os.path.dirname(one("starling.pc"))}
-    return call("pkg-config", *options, "starling", env=environment).stdout.split()
+    return call("pkg-config", *options, "starling", env=environment).split()
 
 
 def compile_and_run(scene, source, flags, *arguments):
@@ -95,7 +83,7 @@ def compile_and_run(scene, source, flags, *arguments):
     program = scene.path("program")
     call("cc", "-Wall", "-Werror", source, "-o", program, *flags)
     folder = os.path.dirname(one("libstarling.so"))
-    said = call(program, *arguments, env={**os.environ, "LD_LIBRARY_PATH": folder}).stdout
+    said = call(program, *arguments, env={**os.environ, "LD_LIBRARY_PATH": folder})
     return program, said
 
 
@@ -130,12 +118,12 @@ def test_program_with_the_archive(scene):
     archive = os.path.join(BUILD, "src", "libstarling.a")
     flags[flags.index("-lstarling")] = archive
     program = check_program(scene, ["-Wl,--undefined=sl_agent_open", *flags])
-    needed = call("readelf", "-d", program).stdout
+    needed = call("readelf", "-d", program)
     check("libfabric.so" in needed and "libstarling" not in needed, needed)
 
 
 def build_version():
-    return json.loads(call("meson", "introspect", BUILD, "--projectinfo").stdout)["version"]
+    return json.loads(call("meson", "introspect", BUILD, "--projectinfo", stderr=None))["version"]
 
 
 def test_command_in_a_tree(scene):
@@ -147,7 +135,7 @@ def test_command_in_a_tree(scene):
     if not there:
         os.makedirs(folder, exist_ok=True)
         shutil.copy(glob.glob(os.path.join(BUILD, "gpu", "libstarling-emulated.so"))[0], plugin)
-    said = call(command, "devices", env=environment).stdout
+    said = call(command, "devices", env=environment)
     check("no GPU plug-in" not in said, said)
     check(there or "cuda:0" in said, said)
     if not there:
@@ -165,11 +153,13 @@ def test_man_pages(scene):
         return
     for words in commands():
         page = one("man1/" + "-".join(["starling", *words]) + ".1")
-        done = call("groff", "-ww", "-b", "-man", "-Tutf8", page)
-        check(not done.stderr, f"{page}: {done.stderr}")
-        text = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", done.stdout).replace("\u2010", "-")
+        told = scene.path("told")
+        with open(told, "w+") as errors:
+            said = call("groff", "-ww", "-b", "-man", "-Tutf8", page, stderr=errors)
+        check(os.path.getsize(told) == 0, f"{page}: {told}")
+        text = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", said).replace("\u2010", "-")
         shown = set(re.findall(r"--[a-z][a-z-]*", text.replace("−", "-")))
-        asked = call(sys.argv[1], *words, "--help").stdout
+        asked = call(sys.argv[1], *words, "--help")
         missing = set(re.findall(r"^  (?:-\w, )?(--[a-z-]+)", asked, re.M)) - shown
         check(not missing, f"{page} lacks {missing}")
 

@@ -13,12 +13,8 @@ import shutil
 import subprocess
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
-import releases  # noqa: E402
-from _scene import check, run_tests  # noqa: E402
+from _install import ROOT, call, check, run_tests
+import releases  # of tools/
 
 OUT = os.path.join(ROOT, "build-package")
 DEMO = "/usr/share/starling/examples/digits.json"
@@ -35,21 +31,6 @@ def train(rank):
 print(starling.simulate(2, train, pair))
 """
 NAMES = ["libstarling0", "libstarling-dev", "starling", "python3-starling"]
-
-
-def call(*command, timeout=600, **options):
-    done = subprocess.run(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        timeout=timeout,
-        **options,
-    )
-    check(done.returncode == 0, f"{command}: {done.returncode}, {done.stdout[-3000:]}")
-    return done.stdout
 
 
 def packages():
@@ -141,9 +122,10 @@ def test_packages_run_in_a_fresh_system(scene):
         releases.unpack(releases.own_release(), folder)
     except releases.Unavailable as why:
         os.makedirs(folder, exist_ok=True)
-        return run_unpacked(folder, str(why)[-200:].replace("\n", " "))
-    install(folder)
-    run_in(folder)
+        run_unpacked(folder, str(why)[-200:].replace("\n", " "))
+    else:
+        install(folder)
+        run_in(folder)
 
 
 if __name__ == "__main__":

@@ -1,28 +1,25 @@
 #!/usr/bin/env python3
 """The files of examples/services/, each with the program that reads it: systemd, logrotate, a
-builder of images, Kubernetes' own checker, a shell for Slurm's script."""
+builder of images, Kubernetes' own models, a shell for Slurm's script."""
 import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import check, run_tests  # noqa: E402
+from _install import ROOT, Failure, call, check, needs, run_tests
+
+try:
+    import yaml
+except ImportError:
+    yaml = None
+try:
+    from kubernetes.client import models
+except ImportError:
+    models = None
 
 FILES = os.path.join(ROOT, "examples", "services")
 UNIT = "starling@.service"
 FEW = {"rounds": 4, "topology": {"nodes": 2, "family": "ring"}, "record": {"every": 4}}
-
-
-def call(*command, code=0, **options):
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", **options)
-    said = done.stdout + done.stderr
-    check(code is None or done.returncode == code, f"{command}: {done.returncode}, {said[-2000:]}")
-    return said
 
 
 def written(scene, name, **changes):
@@ -34,9 +31,12 @@ def written(scene, name, **changes):
     return scene.write(name.replace("@", "@digits"), text)
 
 
+def needs_root_and(tool):
+    needs(os.geteuid() == 0 and shutil.which(tool), f"{tool} is absent, or this is not root")
+
+
 def the_unit_is_understood_and_hardened(scene):
-    if not shutil.which("systemd-analyze"):
-        return "systemd-analyze is absent"
+    needs(shutil.which("systemd-analyze"), "systemd-analyze is absent")
     path = written(scene, UNIT, command=("/usr/bin/starling", scene.starling))
     said = call("systemd-analyze", "verify", "--man=no", path)
     check(UNIT not in said and "digits" not in said, said)
@@ -46,8 +46,7 @@ def the_unit_is_understood_and_hardened(scene):
 
 
 def its_user_and_folders_are_made(scene):
-    if os.geteuid() != 0 or not shutil.which("systemd-sysusers"):
-        return "systemd-sysusers is absent, or this is not root"
+    needs_root_and("systemd-sysusers")
     root = scene.path("root")
     os.makedirs(root + "/etc")
     for name in ("passwd", "group"):
@@ -62,8 +61,7 @@ def its_user_and_folders_are_made(scene):
 
 
 def logs_rotate_under_a_process_that_goes_on(scene):
-    if os.geteuid() != 0 or not shutil.which("logrotate"):
-        return "logrotate is absent, or this is not root"
+    needs_root_and("logrotate")
     os.mkdir(scene.path("log"), 0o750)
     path = written(
         scene,
@@ -83,8 +81,7 @@ def logs_rotate_under_a_process_that_goes_on(scene):
 
 def the_image_is_built_without_a_network_and_trains(scene):
     builder = shutil.which("buildah") or shutil.which("podman")
-    if not builder or os.geteuid() != 0:
-        return "neither buildah nor podman is here, or this is not root"
+    needs(builder and os.geteuid() == 0, "no buildah and no podman here, or this is not root")
     image = scene.path("image")
     build = os.path.dirname(os.path.dirname(scene.starling))
     call(os.path.join(FILES, "image-root"), build, image)
@@ -94,23 +91,25 @@ def the_image_is_built_without_a_network_and_trains(scene):
     containerfile = os.path.join(FILES, "Containerfile")
     call("unshare", "-n", *here, "build", "--isolation", "chroot", "-t", "starling", "-f",
          containerfile, image)  # fmt: skip
-    if not builder.endswith("buildah"):
-        return "built; only buildah runs it here"
+    needs(builder.endswith("buildah"), "built; only buildah runs it here")
     name = call(*here, "from", "starling").split()[-1]
     said = call(*here, "run", "--isolation", "chroot", name, "--", "starling", "run",
                 "/experiment.json", "--out", "/tmp/out")  # fmt: skip
     check("averaged model" in said, said)
 
 
-def pods_find_each_other(scene):
-    try:
-        import yaml
-    except ImportError:
-        return "python3-yaml is absent"
+def manifests():
+    """Kind -> what is declared."""
+    needs(yaml, "python3-yaml is absent")
     kinds = {}
     for name in ("kubernetes-job.yaml", "kubernetes-jobset.yaml"):
         with open(os.path.join(FILES, name)) as file:
             kinds.update({each["kind"]: each for each in yaml.safe_load_all(file)})
+    return kinds
+
+
+def pods_find_each_other(scene):
+    kinds = manifests()
     job, jobset = kinds["Job"], kinds["JobSet"]
     one = jobset["spec"]["replicatedJobs"][0]
     for spec, names, service in (
@@ -135,10 +134,44 @@ def pods_find_each_other(scene):
     check(kinds["Service"]["metadata"]["name"] == service, kinds["Service"])
 
 
-def the_job_suits_kubernetes_schema(scene):
-    if not shutil.which("kubeconform"):
-        return "kubeconform is absent"
-    call("kubeconform", "-strict", os.path.join(FILES, "kubernetes-job.yaml"))
+NEWER = {"V1JobSpec": {"backoffLimitPerIndex", "podFailurePolicy"}}  # than Debian 12's client
+
+
+def fit(value, kind, where):
+    """Only the keys that Kubernetes' own model of this kind has, all that it requires, each of its
+    type."""
+    inner = re.fullmatch(r"(list|dict)[\[(](?:str, )?(.*)[\])]", kind)
+    if inner:
+        check(isinstance(value, {"list": list, "dict": dict}[inner[1]]), f"{where}: {value!r}")
+        pairs = value.items() if inner[1] == "dict" else enumerate(value)
+        return [fit(each, inner[2], f"{where}.{key}") for key, each in pairs]
+    if not hasattr(models, kind):
+        types = {"str": str, "int": int, "bool": bool, "float": (int, float)}.get(kind, object)
+        check(isinstance(value, types) and (types is not int or value is not True), where)
+        return value
+    model = getattr(models, kind)
+    names = {key: attribute for attribute, key in model.attribute_map.items()}
+    unknown = set(value) - set(names) - NEWER.get(kind, set())
+    check(not unknown, f"{where}: {unknown} are not of {kind}")
+    return model(**{names[key]: fit(each, model.openapi_types[names[key]], f"{where}.{key}")
+                    for key, each in value.items() if key in names})  # fmt: skip
+
+
+def the_manifests_fit_kubernetes_models(scene):
+    """Of a JobSet, which is no part of Kubernetes, the jobs in it."""
+    needs(models, "python3-kubernetes is absent")
+    kinds = manifests()
+    for kind in ("Service", "Job"):
+        fit(kinds[kind], "V1" + kind, kind)
+    for job in kinds["JobSet"]["spec"]["replicatedJobs"]:
+        fit(job["template"], "V1JobTemplateSpec", job["name"])
+    pod = kinds["Job"]["spec"]["template"]["spec"]
+    for wrong in ({"subDomain": "x"}, {"hostNetwork": "no"}, {"containers": None}):
+        try:
+            fit({**pod, **wrong}, "V1PodSpec", "wrong")
+        except (Failure, ValueError, TypeError):
+            continue
+        check(False, f"{wrong} was accepted")
 
 
 SRUN = """#!/bin/sh

@@ -7,16 +7,10 @@ import hashlib
 import os
 import re
 import subprocess
-import sys
 import zipfile
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _ports import free_ports  # noqa: E402
-from _scene import check, run_tests  # noqa: E402
+from _install import BUILD, ROOT, call, check, free_ports, needs, run_tests
 
-BUILD = os.path.dirname(os.path.dirname(os.path.abspath(sys.argv[1])))
 PYTHON = "/usr/bin/python3"
 PEERS = """
 import array, starling, sys
@@ -42,14 +36,6 @@ from starling._library import library
 why = ctypes.create_string_buffer(512)
 print(library.sl_devices_list(None, 0, why), why.value)
 """
-
-
-def call(*command, **options):
-    done = subprocess.run(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, **options
-    )
-    check(done.returncode == 0, f"{command}: {done.returncode}, {done.stdout[-2000:]}")
-    return done.stdout
 
 
 # What is computed here needs no libfabric; peers over a network do, and say so.
@@ -83,8 +69,8 @@ def check_wheel(path):
 
 
 def test_wheel_in_a_virtual_environment(scene):
-    if subprocess.run([PYTHON, "-c", "import ensurepip"], capture_output=True).returncode != 0:
-        return "no python3-venv here"
+    has_venv = subprocess.run([PYTHON, "-c", "import ensurepip"], capture_output=True)
+    needs(has_venv.returncode == 0, "no python3-venv here")
     call(os.path.join(ROOT, "tools", "wheel"), BUILD, scene.folder)
     there = scene.path("venv")
     call(PYTHON, "-m", "venv", there)
@@ -110,7 +96,6 @@ def test_wheel_in_a_virtual_environment(scene):
     peers = [subprocess.Popen([*peer, rank, *roster], **options) for rank in "01"]
     said = [process.communicate(timeout=300)[0] for process in peers]
     check(said == ["[0.5, 0.5, 0.5]\n"] * 2, said)
-    return None
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import tempfile
 
 import numpy as np
 
-from _here import Failure, read_json, read_lines
+from _here import Failure, Skipped, read_json, read_lines
 import dpsgd
 from expect import Graph
 
@@ -170,10 +170,6 @@ def arguments(description):
     if not (given.starling or given.path):
         parser.error("where is starling?")
     return os.path.abspath(given.starling or given.path), given.only
-
-
-class Skipped(Exception):
-    """The text is why."""
 
 
 PROBLEMS = (Refused, Failure, AssertionError, OSError, RuntimeError, ValueError, LookupError)

@@ -95,14 +95,14 @@ def test_a_fixed_delay_needs_no_log(scene):
             check(models[0] == models[1], f"{algorithm}: model-{rank}.npy differs")
 
 
-def disturbed(scene, algorithm, at, out, number=signal.SIGKILL, rounds=300):
+def disturbed(scene, algorithm, at, out, number=signal.SIGKILL, rounds=300, **membership):
     """Agents get a signal, each when the one beside it has done so many acts; the others go on.
     Where one had ended before, there are more rounds."""
     more = {
         "topology": {"family": "ring", "nodes": 5},
         "model": {"name": "mlp", "hidden": [32]},
         "transport": {"chunk_bytes": 4096},
-        "membership": {"grace_s": 20},
+        "membership": {"grace_s": 20, **membership},
     }
     path = scene.write("e.json", json.dumps(experiment(algorithm, more, rounds)))
     running = scene.start("run", path, "--out", scene.path(out))
@@ -113,7 +113,9 @@ def disturbed(scene, algorithm, at, out, number=signal.SIGKILL, rounds=300):
         process = scene.agents().get(rank)
         if process is None:
             running.wait(60)
-            return disturbed(scene, algorithm, at, f"{out}-longer", number, 4 * rounds)
+            return disturbed(
+                scene, algorithm, at, f"{out}-longer", number, 4 * rounds, **membership
+            )
         os.kill(process, number)
     return out, running.wait(60)
 
@@ -140,6 +142,21 @@ def test_who_leaves_is_let_go(scene):
     comes_again(scene, "ad-psgd", out)
 
 
+def test_who_comes_back_comes_again(scene):
+    """As a new process, with another's model."""
+    for i, algorithm in enumerate([
+        of("ad-psgd"),
+        of("sgp", overlap_rounds=1),
+        of("ssp", staleness=2, server="sharded"),
+    ]):
+        at = [(2, 200)]
+        out, ended = disturbed(scene, algorithm, at, f"run{i}", rounds=3000, restart="on-failure")
+        check(ended.code == 0, f"{algorithm}: {ended.code} {ended.err}")
+        acts = read_lines(scene.path(f"{out}/acts-2.jsonl"))
+        check(any(act["act"] == "joins" for act in acts), f"{algorithm}: it has not joined")
+        comes_again(scene, algorithm, out)
+
+
 def newest_whole(folder, nodes):
     """All have it, or a later one; 0: not all have one."""
     has = [0] * nodes
@@ -157,6 +174,7 @@ def test_runs_go_on_from_their_checkpoints(scene):
         of("d-psgd", staleness=2),
         of("sgp", overlap_rounds=1),
         of("ssp", staleness=2, server=1),
+        of("ssp", staleness=2, server="sharded"),
         of("parameter-server", backup=1),
     ]):
         out, folder = f"run{i}", scene.path(f"run{i}/checkpoints")

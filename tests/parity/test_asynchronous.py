@@ -347,27 +347,6 @@ def test_each_shard_has_a_clock_of_its_own(scene):
         same(found, expected, f"{staleness} latency {latency}")
 
 
-def test_backups_at_equal_speeds_are_the_last_ranks(scene):
-    """Whose gradients come to nothing."""
-    a, b, x = problem_of(ring(8), same_start=True)
-    found, _, _ = run(scene, ring(8), of("parameter-server", backup=3), PLAIN, same_start=True)
-    for count in range(5):
-        check(abs(found[count][0] - x[0]).max() < TOLERANCE, count)
-        x = x - PLAIN["learning_rate"] * np.mean(
-            [a[i].T @ (a[i] @ x[i] - b[i]) for i in range(5)], axis=0
-        )
-
-
-def test_no_staleness_is_c_sgd(scene):
-    """To rounding: n steps, and not one with the mean."""
-    graph = ring(8)
-    plain, _, _ = run(scene, graph, of("parameter-server"), DECAY, same_start=True)
-    for network in (None, {"compute_ms": drawn_times(8, 2, 17), "latency_ms": 1}):
-        bounded, _, _ = run(scene, graph, of("ssp"), DECAY, network, same_start=True)
-        apart = apart_by_rank(bounded, plain)
-        check(apart < TOLERANCE, f"differs by {apart}")
-
-
 # ---- all of them ----
 
 EACH = (

@@ -126,7 +126,8 @@ def test_the_page_says_what_a_user_asks(scene):
         "938 rounds of 32 samples a node; sgd, learning rate 0.1, momentum 0.9",
         "choco-sgd, compressor top-k 1 %",
         "ring, weights metropolis: 8 nodes, 8 edges, degree 2",
-        "message             12719 bytes, 0.0156 of the vector's",
+        "message             12719 bytes, 0.0156 of the vector's; edges of one host and user: in "
+        "memory",
         "step in use         0.015 (derived)",
         "spectral gap 0.1953: averaging brings differences down to 1/1000 in 32 rounds",
         "one agent           50.4 MB",

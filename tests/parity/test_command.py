@@ -2,51 +2,27 @@
 """What a user sees of the command: tables and the live view fit the terminal, run folders say what
 made them, and a wrong word is answered with the right one."""
 import calendar
-import fcntl
 import os
-import pty
 import re
 import shutil
-import select
 import signal
-import struct
 import subprocess
-import termios
 import time
 
 from _here import ROOT, check, read_json, read_lines, run_tests
 from _scene import read_bytes
+from _terminal import ESCAPE, Terminal
 
-ESCAPE = re.compile(r"\x1b\[[?0-9;]*[A-Za-z]")
 LINKS = {"bandwidth_mbit": 100, "latency_ms": 2}
 
 
-def on_terminal(scene, columns, *arguments, timeout=60):
+def on_terminal(scene, columns, *arguments):
     """All lines that the command writes on a terminal this wide."""
-    mine, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
-    environment = {**os.environ, "TERM": "xterm"}
-    environment.pop("COLUMNS", None)
-    process = subprocess.Popen(
-        [scene.starling, *arguments],
-        cwd=scene.folder,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=its,
-        stderr=subprocess.STDOUT,
-    )
-    os.close(its)
-    text, end = b"", time.monotonic() + timeout
-    while time.monotonic() < end:
-        if not select.select([mine], [], [], 1)[0]:
-            continue
-        try:
-            text += os.read(mine, 65536)
-        except OSError:  # the other end is closed
-            break
-    os.close(mine)
-    check(process.wait(10) == 0, f"exit code {process.returncode}: {text[-600:]!r}")
-    return [line for line in ESCAPE.sub("", text.decode()).replace("\r", "\n").split("\n") if line]
+    code, text = Terminal(
+        [scene.starling, *arguments], columns=columns, cwd=scene.folder
+    ).read_all()
+    check(code == 0, f"exit code {code}: {text[-600:]!r}")
+    return [line for line in ESCAPE.sub("", text).replace("\r", "\n").split("\n") if line]
 
 
 def longest(lines, but="run folder"):

@@ -6,14 +6,13 @@ import json
 
 import numpy as np
 
-from _here import check, run_tests
+from _here import check, needs, run_tests
 import dpsgd
 
 try:
     import networkx as nx
 except ImportError:
     nx = None
-ABSENT = None if nx else "networkx is absent"
 METROPOLIS = ("--weights", "metropolis")
 
 
@@ -75,8 +74,7 @@ def write_all(scene, graph):
 
 
 def test_formats_of_networkx(scene):
-    if ABSENT:
-        return ABSENT
+    needs(nx, "networkx is absent")
     graph = nx.karate_club_graph()  # its numbers at edges are no weights
     for name in (*write_all(scene, graph), "g.weighted"):
         hold(scene, name, metropolis(graph), *METROPOLIS)
@@ -85,8 +83,7 @@ def test_formats_of_networkx(scene):
 
 
 def test_weights_and_directions_of_networkx(scene):
-    if ABSENT:
-        return ABSENT
+    needs(nx, "networkx is absent")
     rng = np.random.default_rng(5)
     mask = rng.random((7, 7)) < 0.5
     mask |= np.roll(np.eye(7, dtype=bool), 1, axis=1)
@@ -102,8 +99,7 @@ def test_weights_and_directions_of_networkx(scene):
 
 
 def test_parallel_edges_add_up(scene):
-    if ABSENT:
-        return ABSENT
+    needs(nx, "networkx is absent")
     graph = nx.MultiGraph()
     for a, b, weight in ((0, 1, 0.2), (0, 1, 0.1), (1, 2, 0.25), (2, 2, 0.75)):
         graph.add_edge(a, b, weight=weight)
@@ -118,8 +114,7 @@ def named(scene, name, expected, names):
 
 
 def test_names_of_nodes_are_kept(scene):
-    if ABSENT:
-        return ABSENT
+    needs(nx, "networkx is absent")
     graph = nx.florentine_families_graph()
     for name in write_all(scene, graph)[:4]:
         named(scene, name, metropolis(graph), list(graph))
@@ -179,8 +174,7 @@ def test_matrices_of_numpy(scene):
 
 
 def test_adjacency_matrices(scene):
-    if ABSENT:
-        return ABSENT
+    needs(nx, "networkx is absent")
     graph = nx.petersen_graph()
     directed = nx.DiGraph([(0, 1), (1, 2), (2, 0), (0, 2), (3, 1), (2, 3)])
     ones = nx.to_numpy_array(graph)
@@ -198,8 +192,7 @@ def test_adjacency_matrices(scene):
 
 
 def test_edge_lists(scene):
-    if ABSENT:
-        return ABSENT
+    needs(nx, "networkx is absent")
     graph = nx.cycle_graph(5)
     pairs = list(graph.edges)
     saved(scene, np.array(pairs), metropolis(graph))

@@ -5,9 +5,9 @@ import json
 import os
 import shutil
 import socket
-import threading
 
 from _here import check, run_tests
+from _answers import Answerer, reply
 
 # A title, a colour by C1 as UTF-8, DEL, a line of its own, and text that runs backwards.
 SPITE = "x\x1b]0;title\x07\u009b31m\x7f\nstarling: all is well\u202e"
@@ -116,24 +116,6 @@ def variables(scene):
         look(scene.call("agent", experiment, "--set", "transport.connect_timeout_s=1"))
 
 
-class Answerer:
-    """Answers whoever asks with this."""
-
-    def __init__(self, said):
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.place = f"127.0.0.1:{self.listener.getsockname()[1]}"
-        body = said if isinstance(said, bytes) else json.dumps(said).encode()
-        self.answer = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + body
-        threading.Thread(target=self.serve, daemon=True).start()
-
-    def serve(self):
-        while True:
-            connection, _ = self.listener.accept()
-            connection.recv(4096)
-            connection.sendall(self.answer)
-            connection.close()
-
-
 def whoever_answers_at_a_port(scene):
     said = {"rank": 0, "doing": SPITE, "round": 3, "still_s": 9, "waits_for": SPITE, "root": None}
     edge = {"rank": 1, "awaited": True, "protection": SPITE}
@@ -144,8 +126,8 @@ def whoever_answers_at_a_port(scene):
         ended = look(scene.call("status", server.place), r"\x1b]0;title")
         check(ended.code == 0 and len(ended.out) < 8000, ended.out)
     for raw in (SPITE.encode(), b"\x1b]0;\x07", b'{"doing": "\x1b"}'):
-        look(scene.call("status", Answerer(raw).place))
-        look(scene.call("top", Answerer(raw).place))
+        look(scene.call("status", Answerer(reply(raw)).place))
+        look(scene.call("top", Answerer(reply(raw)).place))
     board = {"run": {"name": SPITE, "why": SPITE}, "nodes": [{"rank": -1, "state": SPITE}] * 2}
     board["links"] = [{"from": 1e300, "protection": SPITE * 1000}]
     board["events"] = [{"text": SPITE, "time": 1e300, "node": "x"}]

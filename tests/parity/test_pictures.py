@@ -14,37 +14,22 @@ from _here import ROOT
 from _simulate import QUICK, call, main
 
 SVG = "{http://www.w3.org/2000/svg}"
-MADE = [
-    "torus --nodes 48 --sides 6,8",
-    "torus --nodes 64 --sides 4,4,4",
+MADE = [  # beside those of topologies/
     "grid --nodes 60 --sides 3,4,5",
-    "hypercube --nodes 64",
     "k-ary-tree --nodes 121 --arity 3",
-    "barbell --nodes 16",
     "complete-bipartite --nodes 9 --part 4",
     "wheel --nodes 12",
-    "clusters --nodes 32 --clusters 4",
     "random-regular --nodes 1000 --degree 4",
-    "static-exponential --nodes 16",
-    "hyper-cuboid --nodes 12",
     "star --nodes 16 --weights uniform",
     "complete --nodes 128",
-    "one-peer-exponential --nodes 12",
     "ring --nodes 300",
     "path --nodes 2",
     "ring --nodes 1",
     "one-peer-hypercube --nodes 1024",
     "base-k --nodes 20 --peers 2",
-    "grid --nodes 9 --weights fmmc",
-    "matcha --nodes 9 --base wheel --budget 0.5",
-    "de-bruijn --nodes 8",
-    "random-geometric --nodes 60 --radius 0.3",
-    "u-equistatic --nodes 16 --degree 4",
-    "watts-strogatz --nodes 24 --degree 4 --probability 0.2",
     "grid --nodes 2500",
     "base-k --nodes 25 --peers 1",
     "matcha --nodes 24 --base ring --budget 0.3",
-    "ring --nodes 400",
     "path --nodes 200",
 ]
 

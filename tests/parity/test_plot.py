@@ -14,7 +14,7 @@ import sys
 import tempfile
 import traceback
 
-from _here import ROOT, check, read_lines, run_tests
+from _here import ROOT, check, needs, read_lines, run_tests
 from _svg import Picture, bounds, texts_of
 from test_compare import BASE, CHOCO, GOSSIP, REDUCE
 
@@ -30,7 +30,7 @@ NEAR = 0.02  # points of the page
 
 
 def missing(scene):
-    return "matplotlib is not installed"
+    needs(figures, "matplotlib is not installed")
 
 
 def run_plot(words, said):
@@ -261,21 +261,6 @@ def test_lines_and_bars_over_a_swept_key(scene):
         check(one[2] <= other[0], "bars of a group stand in each other")
 
 
-def test_costs_are_those_to_the_target(scene):
-    folder = study(scene)
-    goal = aim(folder)
-    picture = plot(
-        scene, folder, "--figure", "bars", "--y", "MB", "--by", "alpha", "--only", "*nodes=4",
-        "--target", f"accuracy={goal}",
-    )
-    check(f"to accuracy {goal} %" in " ".join(picture.texts), f"{picture.texts}")
-    panel, boxes = picture.panels[0], iter(picture.panels[0].boxes())
-    for method, alpha in itertools.product(METHODS, ALPHAS):
-        name = name_of(method, alpha, 4)
-        found = [to_target(folder, name, seed, "mb", goal) for seed in SEEDS]
-        near(next(boxes)[1], panel.place("y", statistics.mean(found)), f"{name}: {found}")
-
-
 def test_seeds_that_do_not_come_so_far_are_told(scene):
     """Seed 2 ends early; of seed 3 the accuracy stays at 0."""
     folder, name = scene.path("edited"), name_of("gossip", 0.1, 4)
@@ -435,12 +420,6 @@ def test_files_for_papers(scene):
 # ---- run folders ----
 
 
-def test_equal_names_are_told_apart(scene):
-    folders = [simulate(scene, f"seed{seed}/out", seed=seed) for seed in (1, 2)]
-    legend = plot(scene, *folders).legend()
-    check(legend == ["seed1/out", "seed2/out"], f"{legend}")
-
-
 def test_the_band_of_a_run_is_of_its_nodes(scene):
     folder = simulate(scene, "run")
     panel = plot(scene, folder, "--y", "accuracy").panels[0]
@@ -471,11 +450,6 @@ def test_folder_of_an_agent(scene):
     check(len(plot(scene, scene.path("agent")).panels) == 1, "an agent knows no distance")
     said = draw(scene, scene.path("agent"), "--y", "distance", code=1)
     check("no run here has it" in said, said)
-
-
-def test_many_nodes(scene):
-    data = {"name": "digits", "train_samples": 960, "test_samples": 50, "batch": 4}
-    plot(scene, simulate(scene, "many", topology__nodes=120, model="softmax", data=data))
 
 
 def test_what_cannot_be_drawn_is_refused(scene):

@@ -11,6 +11,7 @@ import tempfile
 
 import numpy as np
 
+from _here import check
 from _simulate import main, simulate, told, write
 
 EPSILON = 1e-3
@@ -51,39 +52,35 @@ def averaged(starling, topology, rounds, mbit, latency, links=(), compute=None):
     return errors.get(rounds - 1, 1.0), errors[rounds], run.seconds
 
 
+def check_seconds(candidate, predicted, below=SLACK, above=SLACK):
+    """Against what the simulator predicts."""
+    ratio = candidate["seconds"] / predicted
+    check(1 - below <= ratio <= 1 + above, f"{candidate}, but {predicted:.4g} s are predicted")
+
+
 def check_candidate(starling, candidate, mbit, latency):
     name, rounds = candidate["name"], int(candidate["rounds"])
     before, after, seconds = averaged(starling, candidate["topology"], rounds, mbit, latency)
     reached = after <= EPSILON * (1 + 1e-3) + 1e-6
-    if not reached or not (rounds == 1 or before > EPSILON * (1 - 1e-3)):
-        raise AssertionError(
-            f"{name}: {rounds} rounds to {EPSILON}, but the error is {before:.4g} after"
-            f" {rounds - 1} and {after:.4g} after {rounds}"
-        )
-    if candidate["exact_after"] == rounds and after > 1e-6:
-        raise AssertionError(f"{name}: exact after {rounds} rounds, but {after:.3g} is left")
-    if abs(candidate["seconds"] - seconds) > SLACK * seconds:
-        raise AssertionError(
-            f"{name}: {candidate['seconds']:.4g} s, but the simulator predicts {seconds:.4g} s"
-        )
+    first = rounds == 1 or before > EPSILON * (1 - 1e-3)
+    why = f"{name}: the error is {before:.4g} before the last of {rounds} rounds, then {after:.4g}"
+    check(reached and first, why)
+    check(candidate["exact_after"] != rounds or after <= 1e-6, f"exact? {why}")
+    check_seconds(candidate, seconds)
     return seconds
 
 
 def check_ranking(starling, nodes, mbit, latency):
     said = rank(starling, "--nodes", str(nodes), "--link", f"{mbit}:{latency}")["candidates"]
-    if [c["seconds"] for c in said] != sorted(c["seconds"] for c in said):
-        raise AssertionError("not in order of time")
+    times = [c["seconds"] for c in said]
+    check(times == sorted(times), "not in order of time")
     chosen = [c for c in said if c["rounds"] <= ROUNDS_MAX]
     seconds = [check_candidate(starling, c, mbit, latency) for c in chosen]
     for i, first in enumerate(chosen):
         for j in range(i):
-            if seconds[j] > (1 + SLACK) * seconds[i]:
-                raise AssertionError(
-                    f"{chosen[j]['name']} stands before {first['name']}, but takes"
-                    f" {seconds[j]:.4g} s, and that {seconds[i]:.4g} s"
-                )
-    if len(chosen) < 4:
-        raise AssertionError(f"only {len(chosen)} candidates to compare")
+            why = f"{chosen[j]['name']} stands before {first['name']}, but of times {seconds}"
+            check(seconds[j] <= (1 + SLACK) * seconds[i], why)
+    check(len(chosen) >= 4, f"only {len(chosen)} candidates to compare")
 
 
 def rank_links(starling, n, **links):
@@ -101,15 +98,13 @@ def check_computing(starling):
     for candidate in said[:4]:
         topology, rounds = candidate["topology"], int(candidate["rounds"])
         seconds = averaged(starling, topology, rounds, 1000, 0.1, compute=compute)[2]
-        if abs(candidate["seconds"] - seconds) > SLACK * seconds:
-            raise AssertionError(f"{candidate}, but the simulator predicts {seconds:.4g} s")
-    if said[0]["rounds"] > rank(starling, *asked[:-1])["candidates"][0]["rounds"]:
-        raise AssertionError("more rounds where computing decides")
+        check_seconds(candidate, seconds)
+    fewest = rank(starling, *asked[:-1])["candidates"][0]["rounds"]
+    check(said[0]["rounds"] <= fewest, "more rounds where computing decides")
     for wrong in "20,50", "20x", "-1", "20,,50", "":
         command = [starling, "topology", "rank", *asked, wrong]
         ended = subprocess.run(command, capture_output=True, text=True)
-        if ended.returncode != 2 or "--compute" not in ended.stderr:
-            raise AssertionError(ended)
+        check(ended.returncode == 2 and "--compute" in ended.stderr, ended)
 
 
 def check_slow_links(starling):
@@ -124,12 +119,7 @@ def check_slow_links(starling):
         topology, rounds = candidate["topology"], int(candidate["rounds"])
         seconds = averaged(starling, topology, rounds, 1000, 0.1, links)[2]
         all_wait = candidate["name"].startswith(("complete", "torus", "random", "symmetric"))
-        ratio = candidate["seconds"] / seconds
-        if not 1 - SLACK / 5 < ratio < 1 + (SLACK / 5 if all_wait else NOT_ALL_WAIT):
-            raise AssertionError(
-                f"{candidate['name']}: {candidate['seconds']:.4g} s, but the simulator predicts"
-                f" {seconds:.4g} s"
-            )
+        check_seconds(candidate, seconds, SLACK / 5, SLACK / 5 if all_wait else NOT_ALL_WAIT)
 
 
 def in_racks(starling, n, racks):
@@ -150,25 +140,22 @@ def check_racks(starling):
         (three["clusters 3 of 4"], bridged),
         (three["clusters 3 of 4, every 4"], (3 * inside + bridged) / 4),
     ):
-        if abs(candidate["round_seconds"] - seconds) > 1e-9:
-            raise AssertionError(
-                f"a round of {candidate['name']} takes {candidate['round_seconds']}, not {seconds}"
-            )
+        check(abs(candidate["round_seconds"] - seconds) < 1e-9, f"{candidate}, not {seconds}")
 
 
 def check_notes(starling):
     """A way out where a family does not suit the number of nodes."""
     said = rank(starling, "--nodes", "12", "--link", "100:0.01")["notes"]
-    if not any("hyper-cuboid 2x2x3 (3 rounds)" in note and "base-k" in note for note in said):
-        raise AssertionError(f"no way out is named: {said}")
+    named = ("hyper-cuboid 2x2x3 (3 rounds)" in note and "base-k" in note for note in said)
+    check(any(named), f"no way out is named: {said}")
 
 
 def all_checks(starling):
     for network in (8, 100, 0.1), (12, 1000, 20), (15, 10, 1):
         name = "rank: {} nodes at {} Mbit/s and {} ms".format(*network)
         yield name, functools.partial(check_ranking, starling, *network)
-    for check in (check_computing, check_racks, check_slow_links, check_notes):
-        yield f"rank: {check.__name__[6:]}", functools.partial(check, starling)
+    for what in (check_computing, check_racks, check_slow_links, check_notes):
+        yield f"rank: {what.__name__[6:]}", functools.partial(what, starling)
 
 
 if __name__ == "__main__":

@@ -213,8 +213,7 @@ def test_progress_is_watched(scene):
     second.check_refused("another `starling compare` is at work")
     watching = scene.start("compare", out, "--watch")
     watching.wait_for("gossip, seed 1: round")
-    running.process.send_signal(signal.SIGINT)
-    running.wait(60).check_refused("stopped on request", code=130)
+    running.interrupt().wait(60).check_refused("stopped on request", code=130)
     watching.wait(60)
     check("0 of 2 runs done, 1 stopped" in watching.said, watching.said)
     short = write(scene, [GOSSIP], {"seed": [1, 2]}, file="short.json")
@@ -225,8 +224,7 @@ def test_progress_is_watched(scene):
 
 def test_runs_that_are_there_stand_beside(scene):
     alone = scene.write("alone.json", json.dumps({**BASE, "rounds": 20, "algorithm": "d-psgd"}))
-    ended = scene.call("sim", alone, "--out", scene.path("mine"))
-    check(ended.code == 0, ended.err)
+    scene.call("sim", alone, "--out", scene.path("mine")).check_well()
     listed = {"name": "mine", "run": scene.path("mine")}
     path = scene.write(
         "with.json", json.dumps({**BASE, "rounds": 20, "variants": [listed, CHOCO]})

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What `starling topology analyse` says, against runs of gossip averaging in the simulator:
 learning rate 0, so that models are only averaged. tests/unit/test_analysis.c holds what else it
-finds against numpy.
+finds, and of 50 graphs the same errors, against numpy; test_spectrum.c eigenvalues against LAPACK.
 
 Started from the identity matrix the models of round k are W(k) ... W(1) itself, from which errors
 and exactness can be read off. The contraction per round is measured as a power method whose
@@ -15,6 +15,7 @@ import tempfile
 
 import numpy as np
 
+from _here import check
 from _simulate import QUICK, main, simulate, told, write
 
 TOLERANCE = 0.02
@@ -33,18 +34,10 @@ class Case:
 
 
 NOT_NORMAL = [[0, 1, 0.5], [1, 2, 0.3], [2, 0, 0.3], [1, 0, 0.2], [2, 3, 0.25], [3, 2, 0.25]]
-TWO_PARTS = [[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3], [3, 4], [4, 5], [5, 6], [6, 7], [5, 7]]
 CASES = [
     Case("ring", {"nodes": 16, "family": "ring"}),
-    Case("lazy ring", {"nodes": 10, "family": "ring", "weights": "lazy"}),
     Case("star", {"nodes": 10, "family": "star"}),
-    Case("complete", {"nodes": 6, "family": "complete"}),
     Case("torus", {"nodes": 20, "family": "torus", "sides": [4, 5]}),
-    Case("random regular", {"nodes": 24, "family": "random-regular", "degree": 3, "seed": 4}),
-    Case(
-        "irregular",
-        {"nodes": 7, "edges": [[0, 1], [0, 2], [0, 3], [0, 4], [1, 2], [2, 5], [3, 5], [5, 6]]},
-    ),
     Case("doubly stochastic, not normal", {"nodes": 4, "edges": NOT_NORMAL}),
     Case(
         "push-sum",
@@ -56,13 +49,11 @@ CASES = [
         },
     ),
     Case("one-peer exponential of 16", {"nodes": 16, "family": "one-peer-exponential"}),
-    Case("alternating matchings", {"nodes": 10, "family": "alternating-matchings"}),
     Case("MATCHA", {"nodes": 10, "family": "matcha", "base": "ring", "period": 12}),
     Case(
         "clusters with seldom bridges",
         {"nodes": 12, "family": "clusters", "clusters": 3, "bridge_every": 4},
     ),
-    Case("fastest weights, some negative", {"nodes": 8, "weights": "fdla", "edges": TWO_PARTS}),
     Case(
         "push-sum schedule",
         {
@@ -128,8 +119,8 @@ def contraction(starling, case, seed=5):
 
 
 def expect(what, found, measured, tolerance=TOLERANCE, floor=0.0):
-    if abs(found - measured) > tolerance * abs(measured) + floor:
-        raise AssertionError(f"{what}: said to be {found:.6g}, measured {measured:.6g}")
+    why = f"{what}: said to be {found:.6g}, measured {measured:.6g}"
+    check(abs(found - measured) <= tolerance * abs(measured) + floor, why)
 
 
 # ---- findings ----
@@ -147,8 +138,7 @@ def check_exact(said, run):
     exact = next(
         (k for k in range(1, 17) if run.error(k) < FLOOR and run.error(k - 1) > 0.05), None
     )
-    if exact != said["exact_after"]:
-        raise AssertionError(f"exact after: said to be {said['exact_after']}, measured {exact}")
+    check(exact == said["exact_after"], f"exact after {said['exact_after']}, measured {exact}")
 
 
 def check_rounds(said, run):
@@ -159,15 +149,12 @@ def check_rounds(said, run):
 def check_case(starling, case):
     said = analyse(starling, case.topology, "--epsilon", str(EPSILON))
     run = Averaging(starling, case, np.eye(case.n), ROUNDS)
-    for check in (check_errors, check_exact, check_rounds):
-        check(said, run)
+    for finding in (check_errors, check_exact, check_rounds):
+        finding(said, run)
     measured = contraction(starling, case)
     if measured is None:
-        if said["effective_rho"] ** BLOCK > 1e-4:
-            raise AssertionError(
-                f"rho per round is said to be {said['effective_rho']:.6g}; nothing was left to"
-                " measure"
-            )
+        rho = said["effective_rho"]
+        check(rho**BLOCK <= 1e-4, f"rho is said to be {rho:.6g}; nothing was left to measure")
         return
     expect("contraction per round", said["effective_rho"], measured)
     expect("gap", said["effective_gap"], 1 - measured)
@@ -192,15 +179,11 @@ def check_cost(starling, case):
     dense = said["per_round"][0]
     expect("bytes of a node", dense["node_bytes"], np.mean(sent) / rounds)
     expect("bytes of the busiest node", dense["busiest_node_bytes"], max(sent) / rounds)
+    least, found = dense["serial_s"], seconds / rounds
     if case.name != "torus":
-        expect("seconds of a round", dense["serial_s"], seconds / rounds)
-    elif (
-        not dense["serial_s"] <= seconds / rounds <= 1.25 * dense["serial_s"]
-    ):  # messages meet at a port that is busy, which the formula leaves out
-        raise AssertionError(
-            f"seconds of a round: said to be at least {dense['serial_s']:.6g}, predicted"
-            f" {seconds / rounds:.6g}"
-        )
+        expect("seconds of a round", least, found)
+    else:  # messages meet at a port that is busy, which the formula leaves out
+        check(least <= found <= 1.25 * least, f"a round lasts {found:.6g} s, not {least:.6g} s")
 
 
 def check_without(starling):
@@ -215,11 +198,10 @@ def check_without(starling):
     for topology, rho in ((ring, 2 / 3), ({"W": w.tolist()}, np.linalg.eigvalsh(rest)[-2])):
         said = analyse(starling, topology, "--without", "3,5")
         expect("rho of those who are left", said["rho"], rho)
-        if not said["notes"][0].startswith("Without 3,5"):
-            raise AssertionError(f"no word of it: {said['notes']}")
+        check(said["notes"][0].startswith("Without 3,5"), f"no word of it: {said['notes']}")
 
 
-COSTS = ("ring", "torus", "star", "one-peer exponential of 16", "alternating matchings")
+COSTS = ("ring", "torus", "star", "one-peer exponential of 16")
 
 
 def all_checks(starling):

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 
-from _here import ROOT, check, run_tests
+from _here import ROOT, check, needs, run_tests
 
 ROUNDS = 20
 SLACK = 1e3  # microseconds, between two processes that read one clock
@@ -72,8 +72,7 @@ def test_agents_say_what_they_did(scene):
         folder = scene.path("run")
         shutil.rmtree(folder, ignore_errors=True)
         path = scene.write("experiment.json", json.dumps(experiment_of(algorithm)))
-        ended = scene.call("run", path, "--out", folder)
-        check(ended.code == 0, ended.err)
+        scene.call("run", path, "--out", folder).check_well()
         agents = [spans_of(folder, rank) for rank in range(4)]
         for spans in agents:
             check_rows(spans)
@@ -104,11 +103,9 @@ def test_a_torn_file_is_drawn(scene):
     picture = scene.path("picture.svg")
     command = [*plot, "--figure", "timeline", "-o", picture]
     ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    if "matplotlib" in ended.stderr:
-        return "matplotlib is not installed"
+    needs("matplotlib" not in ended.stderr, "matplotlib is not installed")
     check(ended.returncode == 0, ended.stderr)
     check(os.path.getsize(picture) > 1000, "an empty picture")
-    return None
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 """The package of this checkout with the library of the build under test, for tests to import."""
 
+import importlib.util
 import logging
 import os
 import sys
@@ -11,6 +12,14 @@ PACKAGE = os.path.join(ROOT, "src", "python")
 os.environ.setdefault("STARLING_LIBRARY", os.path.join(BUILD, "src", "libstarling.so.0"))
 os.environ["PYTHONPATH"] = PACKAGE
 sys.path[:0] = [PACKAGE, *(os.path.join(ROOT, "tests", name) for name in ("chaos", "parity"))]
+
+
+def imported(name):
+    """Where it is absent, the test is skipped."""
+    from _scene import needs
+
+    needs(importlib.util.find_spec(name), f"{name} is not installed here")
+    return importlib.import_module(name)
 
 
 def refused(call, *words, kind=None):

@@ -8,7 +8,7 @@ import _package  # noqa: F401: finds the package
 import numpy
 
 import starling
-from _package import refused, warnings_of
+from _package import imported, refused, warnings_of
 from _scene import check, run_tests
 
 ONE = {"topology": {"family": "complete", "nodes": 1}}
@@ -161,10 +161,7 @@ def test_several_peers_want_a_launcher(scene):
 
 
 def test_devices_that_are_not_there(scene):
-    try:
-        import torch
-    except ImportError:
-        return "torch is not installed here"
+    torch = imported("torch")
     tensors = (torch.nn.Linear(5, 3), torch.ones(4), [torch.ones(4), torch.ones(2)])
     for x in (*tensors, numpy.ones(3, "f4")):
         for device in ("auto", "gpu", "cuda", "cuda:-1", "cuda:x", "", 3, None, True, ["cpu"], {}):

@@ -9,9 +9,10 @@ from _torch import torch
 
 import starling
 from _loops import Scaler
-from _models import LAZY, OVERLAPPED, STEPS, as_by_hand, backward, batch, flat, gossiping
+from _models import BLOCKING, LAZY, OVERLAPPED, STEPS, as_by_hand, backward, batch, flat, gossiping
 from _models import loop, mix_by_hand, near, network, sgd, simulate, train
 from _package import refused, warnings_of
+from _peers import Peers
 from _scene import check, run_tests
 from torch import nn
 
@@ -326,6 +327,109 @@ def test_no_step_was_seen(scene):
         peer.leave()
 
     check(warnings_of(lambda: alone(well)) == [], "warned without a reason")
+
+
+# ---- transport.overlap ----
+
+BY_LAYERS = {**BLOCKING, "transport": {"overlap": "layers"}}
+LAYERED = """
+import torch
+torch.set_num_threads(1)
+
+def train(peer_of):
+    torch.manual_seed(7)
+    model = torch.nn.Sequential(torch.nn.Linear(9, 60), torch.nn.Tanh(), torch.nn.Linear(60, 60),
+                                torch.nn.Linear(60, 3))
+    optimizer = torch.optim.AdamW(model.parameters(), 0.01)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 3, 0.5)
+    peer = peer_of(model)
+    peer.attach(optimizer)
+    for step in range(6):
+        draw = torch.Generator().manual_seed(100 * peer.rank + step)
+        optimizer.zero_grad()
+        model(torch.randn(8, 9, generator=draw)).square().sum().backward()
+        optimizer.step()
+        schedule.step()
+    peer.end()
+    peer.leave()
+    return [p.detach().numpy().tobytes().hex() for p in model.parameters()]
+"""
+
+
+def test_by_layers_has_the_bits_of_whole_rounds(scene):
+    """Of gossip, of sums that hang on shards, and of a compressor that works on ranges."""
+    space = {}
+    exec(LAYERED, space)
+    draws = {"name": "qsgd", "bucket": 64}
+    for algorithm, buckets in (
+        (BLOCKING["algorithm"], "auto"),
+        ("all-reduce", "partitioned"),
+        ({"name": "parameter-server", "compressor": draws}, "auto"),
+    ):
+        experiment = {
+            "topology": {"family": "complete", "nodes": 2},
+            "algorithm": algorithm,
+            "transport": {"buckets": buckets, "partition_bytes": 4096, "chunk_bytes": 4096},
+            "network": {"gradient_ms": 1, "bandwidth_mbit": 100},
+        }
+        whole = starling.simulate(
+            2, lambda rank: space["train"](lambda m: starling.join(None, m)), experiment
+        )
+        experiment["transport"]["overlap"] = "partitioned"
+        body = LAYERED + "print(*train(join))\n"
+        found = [out.split() for out in Peers(scene, body, experiment).all_well(120)]
+        check(found == whole, f"{algorithm}: other bits")
+
+
+def test_what_by_layers_refuses(scene):
+    def work(rank):
+        model = network()
+        optimizer = sgd(model.parameters())
+        with starling.join(None, model) as peer:
+            refused(lambda: peer.attach(optimizer, Scaler(())), "scaler", "leave it out")
+            refused(lambda: peer.attach(torch.optim.LBFGS(model.parameters())), "LBFGS")
+            refused(lambda: peer.attach(Wrapper(optimizer)), "step() around another")
+            peer.attach(optimizer)
+            backward(model, rank, 0)
+            refused(lambda: backward(model, rank, 1), "second gradient", "accumulation")
+            nn.utils.clip_grad_norm_(model.parameters(), 1e-3)
+            refused(optimizer.step, "weight", "clipping")
+            refused(lambda: optimizer.step(lambda: 0), "closure")
+            peer.abort("done")
+
+    try:
+        simulate(work, BY_LAYERS)
+    except starling.Error as error:
+        check("done" in str(error), error)
+    top = {"name": "all-reduce", "compressor": {"name": "top-k", "fraction": 0.1}}
+    refused(
+        lambda: simulate(train, {**BY_LAYERS, "algorithm": top}), "top-k", 'per to "tensor"'
+    )
+    wide = {**BY_LAYERS, "algorithm": "choco-sgd"}
+    refused(lambda: simulate(train, wide), "transport.overlap", "choco-sgd")
+
+
+def test_a_parameter_that_nobody_waited_for_is_named(scene):
+    """Its module's forward() did not run, so what it computed with was not mixed yet."""
+
+    class Reads(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Linear(5, 3)
+
+        def forward(self, inputs):
+            return nn.functional.linear(inputs, self.inner.weight, self.inner.bias)
+
+    def work(rank):
+        model = Reads()
+        optimizer = sgd(model.parameters())
+        with starling.join(None, model) as peer:
+            peer.attach(optimizer)
+            backward(model, rank, 0)
+            optimizer.step()
+            backward(model, rank, 1)
+
+    refused(lambda: simulate(work, BY_LAYERS), "inner.", "its own module's forward()")
 
 
 if __name__ == "__main__":

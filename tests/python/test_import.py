@@ -192,8 +192,7 @@ def test_load_reads_model_files(scene):
 def test_load_reads_a_run(scene):
     run = scene.path("run")
     model = ["--set", "model.hidden=[8]", "--set", "model.name=mlp"]
-    done = scene.call("sim", scene.experiment(rounds=2), *model, "--out", run)
-    check(done.code == 0, done.err)
+    scene.call("sim", scene.experiment(rounds=2), *model, "--out", run).check_well()
     shapes = {name: array.shape for name, array in starling.load(run).items()}
     check(sorted(len(shape) for shape in shapes.values()) == [1, 1, 2, 2], shapes)
     flat = starling.load(run + "/model.npy")["model"]

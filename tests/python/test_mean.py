@@ -11,7 +11,7 @@ import numpy
 
 import starling
 from _package import refused
-from _scene import check, run_tests
+from _scene import check, needs, run_tests
 
 try:
     import torch
@@ -90,8 +90,7 @@ def test_lists_and_dicts(scene):
 
 
 def test_tensors_of_each_dtype(scene):
-    if torch is None:
-        return "torch is not installed here"
+    needs(torch, "torch is not installed here")
     floats = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
     for name in (*floats, "bool", "uint8", "int8", "int16", "int32", "int64"):
         dtype = getattr(torch, name)
@@ -112,8 +111,7 @@ def test_tensors_of_each_dtype(scene):
 
 
 def test_tensors_of_each_layout(scene):
-    if torch is None:
-        return "torch is not installed here"
+    needs(torch, "torch is not installed here")
     image = torch.randn(2, 3, 4, 4)
     for make in (
         lambda x: x,

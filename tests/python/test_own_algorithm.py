@@ -36,8 +36,7 @@ def built_in(scene, page, algorithm):
         "model": {"name": "quadratic", "path": "problem.json"},
     }
     path = scene.write("built-in.json", json.dumps(experiment))
-    ended = scene.call("sim", path, "--out", scene.path("sim"))
-    check(ended.code == 0, ended.err)
+    scene.call("sim", path, "--out", scene.path("sim")).check_well()
     return numpy.array([numpy.load(scene.path(f"sim/model-{i}.npy")) for i in range(n)])
 
 

@@ -7,8 +7,8 @@ import _package  # noqa: F401: finds the package
 import numpy
 
 import starling
-from _package import refused
-from _peers import EXPERIMENT, Peers
+from _package import imported, refused
+from _peers import EXPERIMENT, Peers, read_line
 from _scene import check, run_tests
 
 RING = {"family": "ring", "nodes": 4}
@@ -116,7 +116,7 @@ def test_what_it_cannot_do(scene):
             peer.mix()
             peer.state_dict()
 
-    refused(lambda: simulate(PAIRS, save), "save", "ad-psgd", "own times")
+    refused(lambda: simulate(PAIRS, save), "save", "ad-psgd", "own times", "on_loss")
     for name in ("ssp", "round-robin"):
         refused(lambda: simulate({**PAIRS, "algorithm": name}), "algorithm.name", name, "session")
     refused(
@@ -142,10 +142,7 @@ def test_a_failure_ends_all(scene):
 
 
 def test_attach_steps_and_mixes(scene):
-    try:
-        import torch
-    except ImportError:
-        return "torch is not installed here"
+    torch = imported("torch")
 
     def work(rank):
         torch.manual_seed(0)
@@ -277,6 +274,64 @@ def test_the_others_go_on_without_a_killed_one(scene):
         found = run_peers(scene, experiment, body, rounds="20", codes=(0, 0, -9, 0))
         check(len(found) == 3 and all(f["mean"] == 4 / 3 for f in found), found)
         check(all(f["average"] == found[0]["average"] for f in found), found)
+
+
+SAVES = """
+x = numpy.arange(5, dtype="f4") * (RANK + 1)
+
+def train(rounds):
+    for _ in range(rounds):
+        x[:] += RANK + 1
+        peer.mix()
+
+def tell():
+    print(json.dumps([peer.round, peer.average().tolist(), x.tolist()]), flush=True)
+"""
+KILLED = f"""import numpy
+{SAVES}
+peer = join(x, same_start=False)
+train(3 + RANK)
+with open(f"state-{{RANK}}", "wb") as file:
+    pickle.dump((x, peer.state_dict()), file)
+tell()
+train(4)
+tell()
+train(10 ** 9)
+"""
+GOES_ON = f"""import numpy
+{SAVES}
+with open(f"state-{{RANK}}", "rb") as file:
+    x, state = pickle.load(file)
+peer = join(x, start=False)
+peer.load_state_dict(state)
+tell()
+train(4)
+tell()
+peer.leave()
+"""
+
+
+def killed_and_goes_on(scene, experiment):
+    """What peers of both runs tell, by rank."""
+    settings = {**copy.deepcopy(EXPERIMENT), **experiment, "membership": {"on_loss": "continue"}}
+    peers = Peers(scene, KILLED, settings)
+    before = [[json.loads(read_line(p)) for _ in range(2)] for p in peers.processes]
+    for process in peers.processes:
+        process.kill()
+        process.communicate()
+    after = [out.splitlines() for out in Peers(scene, GOES_ON, settings).all_well(60)]
+    return before, [[json.loads(line) for line in lines] for lines in after]
+
+
+def test_killed_processes_go_on(scene):
+    """What sgp mixes hangs on nobody's speed."""
+    for experiment in (LATE, PAIRS, STALE):
+        before, after = killed_and_goes_on(scene, experiment)
+        for (saved, ended), (loaded, ended_again) in zip(before, after):
+            check(loaded == saved, (experiment, loaded, saved))
+            check(ended_again == ended or experiment is not LATE, (ended_again, ended))
+        averages = [told[1] for _, told in after]
+        check(all(a == averages[0] for a in averages), averages)
 
 
 if __name__ == "__main__":

@@ -61,8 +61,7 @@ def test_the_folder_is_that_of_sim(scene):
     problem = {"A": A.tolist(), "b": B.tolist(), "x0": [[0.0] * D] * NODES}
     scene.write("problem.json", json.dumps(problem))
     path = scene.write("built-in.json", json.dumps(BUILT_IN))
-    ended = scene.call("sim", path, "--out", scene.path("sim"))
-    check(ended.code == 0, ended.err)
+    scene.call("sim", path, "--out", scene.path("sim")).check_well()
     starling.simulate(NODES, train, PROTOTYPE, out=scene.path("own"), evaluate=loss)
     for name in ("consensus.jsonl", "parameters.jsonl", "metrics-0.jsonl", "metrics-4.jsonl"):
         same(*(read_lines(scene.path(run), name) for run in ("own", "sim")), name)
@@ -78,8 +77,7 @@ def test_the_folder_is_that_of_sim(scene):
     check(ran["outcome"] == "done" and ran["bytes_sent"] == theirs["bytes_sent"], ran)
     config = read_json(scene.path("own"), "config.json")
     check(config["rounds"] == ROUNDS and config["record"]["every"] == 5, config)
-    ended = scene.call("check", scene.path("own/config.json"))
-    check(ended.code == 0, ended.err)
+    scene.call("check", scene.path("own/config.json")).check_well()
 
 
 def test_what_fails_says_so(scene):

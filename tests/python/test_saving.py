@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Peers that save their state, are killed, and go on with the bits of a run that was never stopped:
 loops of numpy and scripts of torch, in processes and simulated."""
-import importlib.util
 import io
 import os
 import pickle
@@ -12,7 +11,7 @@ import starling
 from _each import CASES, links_for
 from _listed import unnamed
 from _loops import SAVED, STEPS, Script, first_x, overlaps, train_array
-from _package import refused
+from _package import imported, refused
 from _peers import EXPERIMENT, HEAD, Peers, read_line
 from _scene import check, run_tests
 
@@ -31,7 +30,6 @@ ALGORITHMS = (
     {"name": "sgp"},
     {"name": "gradient-tracking"},
 )
-HAS_TORCH = importlib.util.find_spec("torch") is not None
 LOOPS = HEAD + f"\nsys.path.insert(0, {_package.HERE!r})\nfrom _loops import *\n"
 
 
@@ -259,8 +257,7 @@ def script_that_is_not_stopped(experiment, **more):
 
 
 def test_scripts_of_torch_are_killed_and_go_on(scene):
-    if not HAS_TORCH:
-        return "torch is not installed here"
+    imported("torch")
     for algorithm in (OVERLAP, CHOCO):
         experiment = of(algorithm, 2)
         found = kill_and_go_on(scene, experiment, SCRIPT, SCRIPT_GOES_ON)
@@ -306,9 +303,7 @@ def go_on_simulated(experiment, **more):
 
 
 def test_simulated_modules_go_on(scene):
-    if not HAS_TORCH:
-        return "torch is not installed here"
-    import torch
+    torch = imported("torch")
 
     for algorithm in (OVERLAP, BLOCKING, CHOCO):
         for dtype in (None, torch.bfloat16):
@@ -318,8 +313,7 @@ def test_simulated_modules_go_on(scene):
 
 def test_parameters_that_keep_their_memory_go_on(scene):
     """As on a GPU."""
-    if not HAS_TORCH:
-        return "torch is not installed here"
+    imported("torch")
     from starling import _module
 
     before, _module.stays = _module.stays, lambda parameter, vector: True
@@ -330,8 +324,7 @@ def test_parameters_that_keep_their_memory_go_on(scene):
 
 
 def test_the_example_of_the_docs_goes_on(scene):
-    if not HAS_TORCH:
-        return "torch is not installed here"
+    imported("torch")
     with open(os.path.join(_package.ROOT, "docs", "python.md")) as file:
         blocks = file.read().split("```")
     (example,) = [block for block in blocks if "load_state_dict(saved[" in block]
@@ -424,9 +417,7 @@ def test_what_is_no_state_is_refused(scene):
 
 
 def test_masters_are_those_of_the_module(scene):
-    if not HAS_TORCH:
-        return "torch is not installed here"
-    import torch
+    torch = imported("torch")
 
     experiment, saved = of(BLOCKING, 2), {}
 

@@ -8,7 +8,7 @@ import numpy
 
 import starling
 from _package import refused
-from _scene import check, run_tests
+from _scene import check, needs, run_tests
 from starling import _join, _topology
 
 try:
@@ -23,7 +23,6 @@ except ImportError:
 RING = {"nodes": 8, "family": "ring", "weights": "metropolis"}
 ONE_PEER = {"nodes": 8, "family": "one-peer-exponential"}
 THIRDS = numpy.full((3, 3), 1 / 3)
-ABSENT = None if networkx else "networkx is absent"
 
 
 def hold(what, topology, expected):
@@ -106,8 +105,7 @@ def test_matrices(scene):
 
 
 def test_graphs_of_networkx(scene):
-    if ABSENT:
-        return ABSENT
+    needs(networkx, "networkx is absent")
     for graph in (networkx.petersen_graph(), networkx.florentine_families_graph()):
         hold(graph, starling.topology(graph), metropolis(networkx.to_numpy_array(graph)))
     karate = networkx.karate_club_graph()

@@ -9,7 +9,7 @@ import subprocess
 import _package
 
 import starling
-from _scene import check, run_tests
+from _scene import check, needs, run_tests
 
 # misc: takes arrays of ctypes for wrong that are made of tuples.
 CONFIG = """
@@ -71,8 +71,7 @@ def mypy(scene, *paths):
 
 
 def test_mypy(scene):
-    if shutil.which("mypy") is None:
-        return "mypy is not installed here"
+    needs(shutil.which("mypy"), "mypy is not installed here")
     right = scene.write("right.py", "from __future__ import annotations\n" + RIGHT)
     wrong = scene.write("wrong.py", "import starling\n" + "\n".join(WRONG) + "\n")
     found = mypy(scene, os.path.join(_package.PACKAGE, "starling"), right, wrong)

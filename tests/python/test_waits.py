@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Every call that waits says so after five seconds, once, as a warning: for whom."""
-import importlib.util
 import re
 
-import _package  # noqa: F401: finds the package
+from _package import imported
 from _peers import ONES, Peers
 from _scene import check, run_tests
 
@@ -80,8 +79,7 @@ GROUP = """
 
 
 def test_processes_of_a_group(scene):
-    if importlib.util.find_spec("torch") is None:
-        return "torch is not installed here"
+    imported("torch")
     for rank, (code, out, said) in enumerate(Peers(scene, GROUP).wait()):
         check(code == 0 and out == "[0.0, 0.0, 0.0, 0.0]\n", (code, out, said))
         lines = [line for line in said.splitlines() if "has waited" in line]

@@ -39,10 +39,8 @@ class Parameters:
         self.tensors = []
 
     def take(self, shape, scale, centre=0.0):
-        values = (
-            (centre + scale * uniform(math.prod(shape), 100 + len(self.tensors))).float().double()
-        )
-        tensor = values.reshape(shape).requires_grad_()
+        drawn = uniform(math.prod(shape), 100 + len(self.tensors))
+        tensor = (centre + scale * drawn).float().double().reshape(shape).requires_grad_()
         self.tensors.append(tensor)
         return tensor
 
@@ -107,26 +105,13 @@ def resnet20(p, x):
 
 
 def lstm_layer(p, x, units):
-    w, u = p.take((x.shape[2], 4 * units), math.sqrt(1.5 / x.shape[2])), p.take(
-        (units, 4 * units), 0.1
-    )
-    start, weights = torch.zeros(1, len(x), units), [
-        w.T,
-        u.T,
-        p.take((4 * units,), 0.1),
-        torch.zeros(4 * units),
-    ]
-    return torch.lstm(
-        x,
-        (start, start),
-        weights,
-        has_biases=True,
-        num_layers=1,
-        dropout=0.0,
-        train=True,
-        bidirectional=False,
-        batch_first=True,
-    )[0]
+    """PyTorch's own, whose second bias is 0 here."""
+    w = p.take((x.shape[2], 4 * units), math.sqrt(1.5 / x.shape[2]))
+    u = p.take((units, 4 * units), 0.1)
+    weights = [w.T, u.T, p.take((4 * units,), 0.1), torch.zeros(4 * units)]
+    start = torch.zeros(1, len(x), units)
+    flags = dict(has_biases=True, num_layers=1, dropout=0.0, train=True, bidirectional=False)
+    return torch.lstm(x, (start, start), weights, **flags, batch_first=True)[0]
 
 
 def lstm(p, x, symbols):
@@ -142,31 +127,12 @@ def layer_norm(p, x):
 def attention(p, x, heads):
     """PyTorch's own, which wants (positions, rows, channels), True where nothing may be seen, and
     its weights as outputs times inputs."""
-    width = x.shape[2]
-    w_in, b_in, w_out, b_out = (
-        p.weights(width, 3 * width),
-        p.take((3 * width,), 0.1),
-        p.weights(width, width),
-        p.take((width,), 0.1),
-    )
-    x = x.transpose(0, 1)
+    width, x = x.shape[2], x.transpose(0, 1)
+    w_in, b_in = p.weights(width, 3 * width), p.take((3 * width,), 0.1)
+    w_out, b_out = p.weights(width, width), p.take((width,), 0.1)
     hidden = torch.triu(torch.ones(len(x), len(x), dtype=torch.bool), 1)
-    y, _ = F.multi_head_attention_forward(
-        x,
-        x,
-        x,
-        width,
-        heads,
-        w_in.T,
-        b_in,
-        None,
-        None,
-        False,
-        0.0,
-        w_out.T,
-        b_out,
-        attn_mask=hidden,
-    )
+    into, out = (w_in.T, b_in, None, None, False, 0.0), (w_out.T, b_out)
+    y, _ = F.multi_head_attention_forward(x, x, x, width, heads, *into, *out, attn_mask=hidden)
     return y.transpose(0, 1)
 
 
@@ -379,26 +345,19 @@ def find_salt(model, *shape):
 def image(model, rows, side, channels):
     salt = find_salt(model, rows, side, channels)
     x = images(salt, rows, side, channels)
-    return describe(
-        lambda p: F.cross_entropy(model(p, x), torch.arange(rows) * 7 % 10),
-        model.__name__,
-        salt=salt,
-        rows=rows,
-        side=side,
-        channels=channels,
-    )
+    shape = dict(salt=salt, rows=rows, side=side, channels=channels)
+    labels = torch.arange(rows) * 7 % 10
+    return describe(lambda p: F.cross_entropy(model(p, x), labels), model.__name__, **shape)
 
 
 def text(model, rows, sequence, symbols):
     x = ((uniform(rows * sequence, 1) + 1) * symbols / 2).long().reshape(rows, sequence)
     labels = torch.arange(rows * sequence) * 7 % symbols
+    shape = dict(salt=1, rows=rows, sequence=sequence, symbols=symbols)
     return describe(
         lambda p: F.cross_entropy(model(p, x, symbols).flatten(0, 1), labels),
         model.__name__,
-        salt=1,
-        rows=rows,
-        sequence=sequence,
-        symbols=symbols,
+        **shape,
     )
 
 

@@ -50,6 +50,7 @@ static bool checksums = true;             /* of what the agent sends */
 static const char *memory = "off";        /* transport.memory */
 static const char *on_loss = "stop";
 static double norm_limit;
+static const char *more_of_algorithm = "";
 static const char *topology = "{'nodes': 2, 'family': 'path'}";
 static void (*comes_together)(
     uint64_t round); /* of the agent's task, in its gradient; NULL: none */
@@ -341,12 +342,13 @@ typedef void (*meeting)(peer *p);
 static void meet_on(const char *device, bool direct, meeting behave) {
     experiment = experiment_of(
         "{'rounds': 3, 'topology': %s, 'optimizer': {'learning_rate': 0}, 'device': '%s', "
+        "'algorithm': {'name': 'd-psgd'%s}, "
         "'membership': {'on_loss': '%s'}, 'checkpoint': {'every': %d}, 'transport': {'timeout_s': "
         "%g, 'round_timeout_s': %g, 'connect_timeout_s': 3, 'reconnect_s': %g, 'norm_limit': %g, "
         "'chunk_bytes': %d, 'window_chunks': %u, 'gpu_direct': '%s', 'checksums': %s, "
         "'memory': '%s'}}",
-        topology, device, on_loss, checkpoints != NULL ? 1000 : 0, timeout_s, round_timeout_s,
-        reconnect_s, norm_limit, PART_BYTES, window_chunks, direct ? "on" : "off",
+        topology, device, more_of_algorithm, on_loss, checkpoints != NULL ? 1000 : 0, timeout_s,
+        round_timeout_s, reconnect_s, norm_limit, PART_BYTES, window_chunks, direct ? "on" : "off",
         checksums ? "true" : "false", memory);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;

@@ -65,16 +65,20 @@ static void refer_wrongly(peer *p) {
     uint8_t bytes[SL_REFERENCE_BYTES];
     hand_over(p);
     sl_reference_encode(&referred, bytes);
-    peer_send_frame(p, SL_FRAME_REF, 1, bytes, sizeof bytes);
+    peer_send_as(
+        p,
+        (sl_frame){
+            .type = SL_FRAME_DATA, .refers = true, .exchange = 1, .payload_bytes = sizeof bytes},
+        bytes);
 }
 
 START_TEST(what_is_not_in_the_memory_that_was_offered_is_refused) {
     const sl_reference rows[] = {
-        {0, PART_BYTES + 4}, /* longer than a part */
-        {2 * PART_BYTES, D * sizeof(float)},
-        {4, D * sizeof(float)}, /* between two numbers' places */
-        {UINT64_MAX - 63, 64},
-        {0, UINT64_MAX},
+        {0, PART_BYTES + 4, 0}, /* longer than a part */
+        {2 * PART_BYTES, D * sizeof(float), 0},
+        {4, D * sizeof(float), 0}, /* between two numbers' places */
+        {UINT64_MAX - 63, 64, 0},
+        {0, UINT64_MAX, 0},
     };
     const size_t count = sizeof rows / sizeof *rows;
     memory = "auto";

@@ -49,11 +49,16 @@ static void say_bye_early(peer *p) {
 static const struct {
     meeting behave;
     double norm_limit;
-} peers[] = {{come_again, 0}, {send_a_huge_part, 100}, {say_bye_early, 0}};
+    const char *more; /* of the algorithm */
+} peers[] = {{come_again, 0, ""},
+             {send_a_huge_part, 100, ""},
+             {send_a_huge_part, 100, ", 'staleness': 1"},
+             {say_bye_early, 0, ""}};
 
 START_LOOP_TEST(who_makes_no_sense_is_lost_and_the_run_goes_on, sizeof peers / sizeof *peers) {
     on_loss = "continue";
     norm_limit = peers[_i].norm_limit;
+    more_of_algorithm = peers[_i].more;
     timeout_s = 30; /* none of them is silent */
     meet(peers[_i].behave);
     expect_well_ended(1);

@@ -8,7 +8,7 @@
 #include <pthread.h>
 
 #define WARP_OF_TESTS
-#include "gpu/emulated_kernels.h" /* before the kernels */
+#include "gpu/emulated/kernels.h" /* before the kernels */
 
 #include "base/philox.h"
 static unsigned long philox_blocks; /* that the kernels draw */

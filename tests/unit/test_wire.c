@@ -70,10 +70,14 @@ static const struct {
     {{.type = SL_FRAME_ABORT, .sender = 2, .payload_bytes = PAYLOAD}, true, PAYLOAD, NULL},
     {{.type = SL_FRAME_ABORT, .payload_bytes = SL_FRAME_TEXT_MAX + 1}, false, 4096, LONG},
     {{.type = SL_FRAME_TYPE_END}, false, 4096, "unknown frame type"},
-    {{.type = SL_FRAME_REF, .payload_bytes = SL_REFERENCE_BYTES, .asks = true}, false, 8, NULL},
-    {{.type = SL_FRAME_REF, .payload_bytes = SL_REFERENCE_BYTES - 1}, false, PAYLOAD, "shorter"},
-    {{.type = SL_FRAME_REF, .payload_bytes = SL_REFERENCE_BYTES + 1}, false, PAYLOAD, LONG},
-    {{.type = SL_FRAME_REF, .silent = true}, false, PAYLOAD, FLAGS},
+#define REFERENCE(frame_type, more)                                                                \
+    .type = SL_FRAME_##frame_type, .refers = true, .payload_bytes = SL_REFERENCE_BYTES + (more)
+    {{REFERENCE(DATA, 0), .asks = true}, false, 8, NULL},
+    {{REFERENCE(SUM, 0)}, false, 8, NULL},
+    {{REFERENCE(MODEL, 0)}, false, 8, NULL},
+    {{REFERENCE(DATA, -1)}, false, PAYLOAD, "shorter"},
+    {{REFERENCE(MODEL, 1)}, false, 4096, LONG},
+    {{REFERENCE(MEMBERSHIP, 0)}, false, 4096, FLAGS},
     {{.type = SL_FRAME_MEMORY, .step = 3}, false, PAYLOAD, NULL},
     /* what is said without a payload */
     {{.type = SL_FRAME_BARRIER}, false, PAYLOAD, NULL},

@@ -4,16 +4,21 @@
  *   apart_world [-v] SEED [COUNT]    at most QUICK seeds with STARLING_QUICK in the environment
  *
  * Agents are killed, asked to leave, and stopped for a while, several of one seed at once;
- * connections break. One is slow in each third seed. In each fifth all are killed, or lose their
- * power, and the members of the newest whole checkpoint go on from it. Held of each seed:
+ * connections break. One is slow in each third seed. In each seventh seed one joins that the run
+ * did not begin with, and other processes take the ranks of killed ones. In each fifth all are
+ * killed, or lose their power, and the members of the newest whole checkpoint go on from it. Held
+ * of each seed:
  *   - whoever was not struck ends well, after all its rounds, with finite numbers;
  *   - who was asked to leave has left, or has come to its end before;
  *   - who was stopped has ended as well, or says that the others have gone on;
  *   - nobody waits for longer than that explains, and nobody tells of a round twice;
- *   - unless somebody was stopped, or has returned: what all did, done again in the simulator
- * in the order of their acts, has the same models, bit for bit;
+ *   - unless somebody was stopped in a run that ends with an average: what all did, done again in
+ * the simulator in the order of their acts, has the same models, bit for bit;
+ *   - where nothing else happens than that all are killed, and rates are 0: averages of two, and
+ *     push-sum with what is on its way, keep the mean of the first models;
  *   - the same seed is the same run.
  */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,15 +33,26 @@ enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 18, SLOWER = 
 static const double most_s = 100, leave_s = 2;
 
 static scenario s;
-static bool is_sharded; /* of which there are no checkpoints */
+static bool keeps_mean; /* all that a node does */
 static strike strikes[STRIKES_MAX];
 static uint32_t strike_count, slow;
 static sl_history histories[NODES_MAX];
 static uint64_t sums[NODES_MAX][MOST_ROUNDS + 1]; /* of models; 0: nobody has told of it */
-static bool any_returned;
 
 static bool goes_on(void) {
-    return s.seed % 5 == 2 && !is_sharded;
+    return s.seed % 5 == 2;
+}
+
+static bool may_join(void) {
+    return s.seed % 7 == 3 && !goes_on();
+}
+
+static uint32_t rank_count(void) {
+    return s.nodes + may_join();
+}
+
+static bool is_calm(void) {
+    return s.seed % 10 == 2;
 }
 
 /* ---- what a seed is ---- */
@@ -66,22 +82,24 @@ static void draw_experiment(void) {
     static const char *const families[] = {"ring", "path", "complete", "star"};
     static const size_t dimensions[] = {7, 1100, 3000};
     const uint32_t which = world_below(ALGORITHMS);
-    is_sharded = strstr(algorithms[which], "sharded") != NULL;
-    s.nodes = 2 + world_below(NODES_MAX - 1);
+    keeps_mean = strstr(algorithms[which], "psgd\", \"st") == NULL &&
+                 (strstr(algorithms[which], "ad-psgd") || strstr(algorithms[which], "sgp"));
+    s.nodes = 2 + world_below(NODES_MAX - 1 - may_join());
     s.rounds = 10 + world_below(MOST_ROUNDS - 10);
     s.dimension = dimensions[world_below(3)];
-    s.gradient_s = 0.03 * world_uniform();
-    slow = s.seed % 3 == 0 ? world_below(s.nodes) : NODES_MAX;
+    s.gradient_s = (may_join() ? 0.5 : 0.03) * world_uniform();
+    slow = s.seed % 3 == 0 && !may_join() ? world_below(s.nodes) : NODES_MAX;
     snprintf(s.text, sizeof s.text,
              "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
              " \"algorithm\": {%s}, \"record\": {\"every\": 1}, \"optimizer\":"
-             " {\"learning_rate\": 0.05}, \"transport\": {\"chunk_bytes\": 4096,"
+             " {\"learning_rate\": %g}, \"transport\": {\"chunk_bytes\": 4096,"
              " \"window_chunks\": %u, \"connect_timeout_s\": 5, \"round_timeout_s\": 60},"
-             " \"membership\": {\"grace_s\": %.3f, \"minority_s\": 30}, \"final_average\": %s,"
+             " \"membership\": {\"grace_s\": %.3f, \"minority_s\": 30, \"joiners\": %d}, "
+             "\"final_average\": %s,"
              " \"security\": {%s}%s}",
              (unsigned long long)s.rounds, world_below(1000000), s.nodes, families[world_below(4)],
-             algorithms[which], 2 + world_below(4), 0.6 + world_uniform(),
-             s.seed % 8 == 5 ? "true" : "false",
+             algorithms[which], is_calm() ? 0 : 0.05, 2 + world_below(4), 0.6 + world_uniform(),
+             may_join(), s.seed % 8 == 5 || is_calm() ? "true" : "false",
              s.seed % 22 == 17 ? "\"mode\": \"auto\", \"seal\": \"on\"" : "\"mode\": \"none\"",
              goes_on() ? ", \"checkpoint\": {\"every\": 4, \"keep\": 4}" : "");
     network.latency_s = 1e-4 + 2e-3 * world_uniform() * world_uniform();
@@ -93,7 +111,7 @@ static void draw_experiment(void) {
 static void draw_strikes(void) {
     static const strike_kind drawn[] = {STRIKE_KILL, STRIKE_LEAVE, STRIKE_CUT, STRIKE_STOP};
     const uint32_t spared = world_below(s.nodes), kinds = s.seed % 4 == 1 && !goes_on() ? 4 : 3;
-    strike_count = world_below(STRIKES_MAX + 1);
+    strike_count = is_calm() ? 0 : world_below(STRIKES_MAX + 1);
     for (strike *k = strikes; k < strikes + strike_count; k++) {
         *k = (strike){.kind = drawn[world_below(kinds)],
                       .a = (spared + 1 + world_below(s.nodes - 1)) % s.nodes,
@@ -107,8 +125,17 @@ static void draw_strikes(void) {
 
 /* ---- strikes ---- */
 
+/* Another process, which joins. */
+static void come(void *of, uint64_t ignored) {
+    peer *p = of;
+    *p = (peer){.rank = p->rank, .joins = true, .trains = true, .struck = true};
+    peer_start(p, 0);
+}
+
 static void hit(void *of, uint64_t ignored) {
-    peer_strike(of);
+    const strike *k = of;
+    if (peer_strike(k) && k->kind == STRIKE_KILL && may_join())
+        world_at(world_now() + 0.01 + world_uniform(), come, &peers[k->a], 0);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
@@ -126,11 +153,28 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
     return scenario_gradient(context, rank, round, x, g);
 }
 
+static void initial(void *ignored, uint32_t rank, float *x) {
+    for (size_t i = 0; i < s.dimension; i++)
+        x[i] = (float)(i % 13 + rank) / 8;
+}
+
+static void check_mean(uint32_t rank, const float *x) {
+    for (size_t i = 0; i < s.dimension; i++) {
+        const double mean = (i % 13 + (s.nodes - 1) / 2.0) / 8;
+        if (fabs(x[i] - mean) > 1e-4)
+            world_fail("agent %u: the mean of element %zu is %.7g, and was %.7g", rank, i, x[i],
+                       mean);
+    }
+    seeds_count("means kept", 1);
+}
+
 static int on_record(void *context, const sl_record *record, const float *x) {
     peer *p = context;
     if (record->round.round == p->recorded)
         world_fail("agent %u tells of round %llu twice", p->rank, (unsigned long long)p->recorded);
     sums[p->rank][record->round.round] = peer_records(p, record, x);
+    if (is_calm() && keeps_mean && record->averaged)
+        check_mean(p->rank, x);
     return 0;
 }
 
@@ -141,7 +185,6 @@ static void on_notice(void *context, const char *text) {
 
 static void on_returned(void *context, uint32_t rank, uint64_t round) {
     world_note("returns", rank, round, 0);
-    any_returned = true;
     seeds_count("returned", 1);
 }
 
@@ -249,6 +292,7 @@ static void kill_all(void *ignored, uint64_t loses_power) {
 static void *be_agent(void *of) {
     peer *p = of;
     const sl_agent_settings settings = {.rank = p->rank,
+                                        .joins = p->joins,
                                         .checkpoints = goes_on() ? &p->checkpoints : NULL,
                                         .credentials = s.seed % 22 == 17 ? expected_key() : NULL,
                                         .observer = {.context = p,
@@ -258,7 +302,7 @@ static void *be_agent(void *of) {
                                                      .notice = on_notice,
                                                      .act = on_act,
                                                      .log = on_log}};
-    p->result = expected_run(&p->agent, settings, s.nodes, &p->error);
+    p->result = expected_run(&p->agent, settings, rank_count(), &p->error);
     peer_ends(p);
     return NULL;
 }
@@ -278,7 +322,9 @@ static void judge(const peer *p, bool verbose) {
     const bool stops = is_any(STRIKE_STOP);
     const bool is_right = p->result == 0 || (p->leaves_s > 0 && p->result == SL_ELEFT) ||
                           (p->leaves_s > 0 && p->result == SL_ESAVED) || /* with all others */
-                          (stops && strstr(p->error.text, "have gone on without") != NULL);
+                          (stops && strstr(p->error.text, "have gone on without") != NULL) ||
+                          (p->joins && strstr(p->error.text, "wants to join") != NULL) ||
+                          (p->joins && p->leaves_s > 0 && p->result == SL_ESTOPPED);
     if (!is_right)
         world_fail("agent %u ended with code %d: %s", p->rank, p->result, p->error.text);
     peer_judge_end(p, s.rounds);
@@ -286,6 +332,7 @@ static void judge(const peer *p, bool verbose) {
     if (p->leaves_s > 0 && calm && p->ended_s - p->leaves_s > leave_s)
         world_fail("agent %u leaves after %.3f s", p->rank, p->ended_s - p->leaves_s);
     seeds_count("left", p->result == SL_ELEFT);
+    seeds_count("joined", p->joins && p->result == 0);
 }
 
 /* ---- once more ---- */
@@ -309,7 +356,7 @@ static void repeat(void) {
     compared = 0;
     if (sl_sim_run(experiment, &task, &observer, &checkpoints, NULL, NULL, &error) != 0)
         world_fail("once more: %s", error.text);
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (uint32_t i = 0; i < rank_count(); i++)
         for (uint64_t round = 1; round <= s.rounds; round++)
             told += sums[i][round] != 0;
     if (compared != told)
@@ -324,7 +371,6 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     world_open(seed, verbose);
     disk_open();
     memset(sums, 0, sizeof sums);
-    any_returned = false;
     s = (scenario){.seed = seed};
     draw_experiment();
     draw_strikes();
@@ -332,16 +378,19 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
         scenario_print(&s);
     expected_take(&s, NULL, 0);
     task.gradient = gradient;
-    peers_open(s.nodes, be_agent);
+    task.initial = initial;
+    peers_open(rank_count(), be_agent);
     for (uint32_t i = 0; i < s.nodes; i++)
         world_at(first_s + 0.02 * world_uniform(), peer_start, &peers[i], 0);
     if (goes_on())
         world_at(first_s + 0.1 + s.rounds * s.gradient_s * world_uniform(), kill_all, NULL,
                  world_below(2));
+    if (may_join())
+        world_at(first_s + 0.05 + 0.5 * s.gradient_s * world_uniform(), come, &peers[s.nodes], 0);
     world_run(first_s + most_s, peers_are_over);
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (uint32_t i = 0; i < rank_count(); i++)
         judge(&peers[i], verbose);
-    if (!any_returned && !is_any(STRIKE_STOP)) /* who wakes up goes on under the view before */
+    if (!is_any(STRIKE_STOP) || s.seed % 8 != 5) /* who wakes up averages among others, or alone */
         repeat();
     forget_histories();
     return expected_end();

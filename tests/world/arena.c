@@ -73,6 +73,10 @@ uint8_t *sl_arena_memory(const sl_arena *a) {
     return a->memory;
 }
 
+size_t sl_arena_bytes(const sl_arena *a) {
+    return a->bytes;
+}
+
 bool sl_arena_post(const sl_arena *a, const sl_mailbox_name *name, sl_memory_offer *out,
                    char why[SL_ARENA_WHY_MAX]) {
     *out = (sl_memory_offer){.bytes = a->bytes, .key = {a->number, ~(uint64_t)a->number}};

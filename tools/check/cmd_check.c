@@ -27,7 +27,8 @@ static int report_topology(const sl_topology *topology, double hopeless, sl_topo
 static int check_topology(const char *path, sl_error *error) {
     sl_topology *topology = NULL;
     sl_topology_report report;
-    int result = sl_topology_load(&topology, path, error);
+    const sl_topology_opening how = {.watch = patience_watch()};
+    int result = sl_topology_load_as(&topology, path, &how, error);
     if (result == 0)
         result = report_topology(topology, 0, &report, error);
     sl_topology_close(&topology);

@@ -181,7 +181,10 @@ static void say_message(page *p, const trial *t) {
         page_say_budget(p, t);
         return;
     }
-    page_say(p, "message", "%.0f bytes, %.3g of the vector's", bytes, share);
+    const bool stays = t->experiment->transport.memory == SL_MEMORY_AUTO &&
+                       !sl_device_describe(t->experiment->device, &(sl_device_info){0});
+    page_say(p, "message", "%.0f bytes, %.3g of the vector's%s", bytes, share,
+             stays ? "; edges of one host and user: in memory" : "");
     say_phases(p, plan, t->task.dimension);
     if (plan->config.compressor.kind != SL_COMPRESSOR_IDENTITY && plan->quality.unbiased)
         page_say(p, "compressor", "%s, unbiased, omega %.4g%s",

@@ -8,6 +8,7 @@
 #include "compare/variants.h"
 
 #include "cli/file_kind.h"
+#include "cli/patience.h"
 
 #include <jansson.h>
 #include <math.h>
@@ -88,7 +89,7 @@ static int load_run(variant *item, sl_error *error) {
     if (!is_folder(item->run))
         return sl_fail(error, SL_EFILE, "%s: is no folder of a run", item->run);
     snprintf(config, sizeof config, "%s/config.json", item->run);
-    return sl_experiment_load(&item->experiment, config, NULL, 0, error);
+    return sl_experiment_load_watched(&item->experiment, config, NULL, 0, patience_watch(), error);
 }
 
 static int load_plain(variants *v, const char *path, const options *o, sl_error *error) {
@@ -103,8 +104,8 @@ static int load_plain(variants *v, const char *path, const options *o, sl_error 
     } else {
         result = refuse_topology_file(path, error);
         if (result == 0)
-            result =
-                sl_experiment_load(&item.experiment, path, o->overrides, o->override_count, error);
+            result = sl_experiment_load_watched(&item.experiment, path, o->overrides,
+                                                o->override_count, patience_watch(), error);
     }
     return result == 0 ? variants_add(v, &item, error) : result;
 }

@@ -174,7 +174,8 @@ static int draw_file(const char *file, const char *path) {
     sl_error error = {0};
     patience *p = patience_begin("drawing %s", file);
     int result = is_topology_file(file) ? sl_topology_load(&t, file, &error)
-                                        : sl_experiment_load(&experiment, file, NULL, 0, &error),
+                                        : sl_experiment_load_watched(&experiment, file, NULL, 0,
+                                                                     patience_watch(), &error),
         code = TOOL_USAGE;
     if (result == 0) {
         result = draw_topology(experiment != NULL ? experiment->topology : t, path, &error);

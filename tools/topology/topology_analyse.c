@@ -70,15 +70,16 @@ static bool is_too_large(const char *path, sl_topology_spec *spec) {
 }
 
 static int open_topology(subject *s, const char *path, sl_error *error) {
+    const sl_topology_opening how = {.in_parts = true, .watch = patience_watch()};
     if (is_too_large(path, &s->spec))
         return 0;
-    int result = sl_topology_inspect(&s->opened, path, patience_watch(), error);
+    int result = sl_topology_load_as(&s->opened, path, &how, error);
     s->topology = s->opened;
     return result;
 }
 
 static int open_experiment(subject *s, const char *path, sl_error *error) {
-    int result = sl_experiment_load(&s->experiment, path, NULL, 0, error);
+    int result = sl_experiment_load_watched(&s->experiment, path, NULL, 0, patience_watch(), error);
     if (result == 0)
         s->topology = s->experiment->topology;
     return result;

@@ -92,13 +92,14 @@ static int make(char **out, const request *r, sl_error *error) {
     char *json = NULL;
     sl_topology_spec spec;
     sl_topology *topology = NULL;
+    const sl_topology_opening how = {.watch = patience_watch()};
     int result =
         r->from != NULL ? describe_file(&json, r, error) : describe_family(&json, r, error);
     if (result == 0)
         result = sl_topology_spec_parse(&spec, json, where, error);
     bool described = result == 0 && spec.nodes > SL_NODES_MAX && !r->expand;
     if (result == 0 && !described)
-        result = sl_topology_parse(&topology, json, where, error);
+        result = sl_topology_parse_as(&topology, json, where, &how, error);
     free(json);
     if (result != 0)
         return result;

@@ -50,7 +50,7 @@ int sl_barrier_take(sl_barrier *m, const sl_neighbour *from, const sl_frame *fra
     const uint32_t link = sl_tree_position_link(m->place, from);
     if (link == m->place->link_count || frame->part >= m->place->nodes || frame->part == m->rank ||
         m->place->towards[frame->part] != link || frame->step < SL_MEET_SUM ||
-        frame->step > SL_MEET_STANDS || has_come(m, frame->part))
+        frame->step > SL_MEET_CUT || has_come(m, frame->part))
         return sl_fail_edge(error, SL_EPROTO, from->rank, m->rank, from->side->now.round,
                             "agent %u said that agent %u has come to a meeting, which cannot be",
                             from->rank, frame->part);

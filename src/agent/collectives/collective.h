@@ -29,8 +29,10 @@
 typedef enum sl_meet {
     SL_MEET_SUM = 1, /* sums follow */
     SL_MEET_END,     /* the run ends well when the gradient that met has returned, on all agents */
-    SL_MEET_STANDS   /* of agents alone, as a view begins: `round` is how many meetings for sums are
+    SL_MEET_STANDS,  /* of agents alone, as a view begins: `round` is how many meetings for sums are
                         behind it */
+    SL_MEET_CUT /* at their own times, after a sum: all rest, and a view of the same members begins
+                 */
 } sl_meet;
 
 /* What a call returns where the run goes on without a lost peer: the loss has cut this sum, which
@@ -40,8 +42,9 @@ typedef enum sl_meet {
 /* Comes to the next meeting, or stays in it. `round`: the gradient's; 0 in `initial`.
  *   SL_MEET_SUM: all have come, at least one of them for sums.
  *   SL_MEET_END: all have come to end.
- *   SL_SUM_VOID: others are past a sum that this agent came for.
- *   0: return a gradient of zeros, and call again from the next one. Never in `initial`.
+ *   SL_SUM_VOID: others are past a sum that this agent came for; or a loss has cut a CUT.
+ *   0: return a gradient of zeros, and call again from the next one. Never in `initial`. Of CUT:
+ *     the view has begun, and sl_checkpoints.cut was called before.
  *   negative: the run has failed. SL_EPEER if an agent did not come and nothing moved for
  *     transport.round_timeout_s; the text names it. Return; sl_agent_run returns the same error.
  * Blocks until it knows. */

@@ -9,29 +9,24 @@
 #include "base/round_up.h"
 #include "starling/vec.h"
 
-static size_t slots_bytes(const sl_reduce *s) {
-    return sl_round_up(SL_REDUCE_WINDOW * s->part_numbers * sizeof(double), SL_VEC_ALIGNMENT);
+static size_t part_bytes(const sl_side *side) {
+    return sl_frame_sum_bytes_max(side->limits.part_bytes_max, side->direct);
 }
 
-static double *take_slots(const sl_reduce *s) {
-    return aligned_alloc(SL_VEC_ALIGNMENT, slots_bytes(s));
+size_t sl_reduce_bytes(const sl_side *side) {
+    return sl_round_up(2 * SL_REDUCE_WINDOW * part_bytes(side), SL_VEC_ALIGNMENT);
 }
 
-static int register_slots(sl_reduce *s, sl_error *error) {
-    int result = sl_fabric_register(s->fabric, s->rising, slots_bytes(s), -1, error);
-    return result != 0 ? result
-                       : sl_fabric_register(s->fabric, s->falling, slots_bytes(s), -1, error);
-}
-
-int sl_reduce_open(sl_reduce *out, sl_tree_position *place, const sl_side *side, sl_error *error) {
-    sl_reduce s = {.fabric = side->fabric, .place = place};
-    s.part_numbers =
-        sl_frame_sum_bytes_max(side->limits.part_bytes_max, side->direct) / sizeof(double);
+int sl_reduce_open(sl_reduce *out, sl_tree_position *place, sl_side *side, sl_error *error) {
+    sl_reduce s = {.place = place, .part_numbers = part_bytes(side) / sizeof(double)};
+    const size_t bytes = sl_reduce_bytes(side);
     s.links = calloc(place->link_count + 1u, sizeof *s.links);
-    s.rising = take_slots(&s);
-    s.falling = take_slots(&s);
-    int result = s.links != NULL && s.rising != NULL && s.falling != NULL
-                     ? register_slots(&s, error)
+    s.rising = sl_side_share(side, bytes);
+    if (s.rising == NULL)
+        s.rising = s.own = aligned_alloc(SL_VEC_ALIGNMENT, bytes);
+    s.falling = s.rising + SL_REDUCE_WINDOW * s.part_numbers;
+    int result = s.links != NULL && s.rising != NULL
+                     ? sl_fabric_register(side->fabric, s.rising, bytes, -1, error)
                      : sl_fail(error, SL_ENOMEM, "agent %u: out of memory for sums", side->rank);
     if (result != 0)
         sl_reduce_close(&s);
@@ -42,8 +37,7 @@ int sl_reduce_open(sl_reduce *out, sl_tree_position *place, const sl_side *side,
 
 void sl_reduce_close(sl_reduce *s) {
     free(s->links);
-    free(s->rising);
-    free(s->falling);
+    free(s->own);
     memset(s, 0, sizeof *s);
 }
 

@@ -23,12 +23,12 @@ typedef struct sl_reduce_link {
 } sl_reduce_link;
 
 typedef struct sl_reduce {
-    sl_fabric *fabric;
     sl_tree_position *place; /* borrowed */
     sl_reduce_link *links;   /* (link_count) */
     size_t part_numbers;     /* most numbers in a part */
     double *rising;  /* (SL_REDUCE_WINDOW, part_numbers) parts on their way up, used in turn */
     double *falling; /* the same on their way down; of a vector floats */
+    double *own;     /* memory of both; NULL: they are in the side's arena */
     sl_share share;
     bool active;
     uint64_t number;       /* of sums begun */
@@ -40,7 +40,9 @@ typedef struct sl_reduce {
 
 enum { SL_REDUCE_WINDOW = 4 };
 
-int sl_reduce_open(sl_reduce *out, sl_tree_position *place, const sl_side *side, sl_error *error);
+/* Of the parts that are sent, for the side's arena. */
+size_t sl_reduce_bytes(const sl_side *side);
+int sl_reduce_open(sl_reduce *out, sl_tree_position *place, sl_side *side, sl_error *error);
 void sl_reduce_close(sl_reduce *sum);
 /* Its place is another one: what is under way is void, and sums count anew. */
 int sl_reduce_turn(sl_reduce *sum, sl_error *error);

@@ -1,8 +1,9 @@
 /* memory.c - data that stays in its sender's memory, of neighbours on one host; see neighbour.h.
  *
  * HELLO names a mailbox. Each side puts its arena (arena/arena.h) into the other one's, says so
- * (OFFER), and hears whether it is read (MEMORY). Then what is copied there leaves as REF frames.
- * All else is as it is without: the frame has its number, its buffer and its credit.
+ * (OFFER), and hears whether it is read (MEMORY). Then frames of what is there say where: of data,
+ * that is copied there or has a room, of sums and of models for others. All else is as it is
+ * without: the frame has its number, its buffer and its credit.
  *
  * Plain vectors are combined where they are. What a decoder has to check first is copied into the
  * frame's buffer: its sender could change it between check and use.
@@ -11,6 +12,7 @@
 #include <string.h>
 
 #include "agent/peers/neighbour.h"
+#include "base/round_up.h"
 #include "starling/vec.h"
 #include "wire/checksum.h"
 
@@ -58,7 +60,7 @@ const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame,
                                    size_t *bytes) {
     uint8_t *here = buffer->data + SL_FRAME_HEADER_BYTES;
     *bytes = frame->payload_bytes;
-    if (frame->type != SL_FRAME_REF)
+    if (!frame->refers)
         return n->side->direct ? buffer->rest : here;
     const sl_reference r = sl_reference_decode(here);
     if (!n->link.borrows || r.bytes > n->side->limits.part_bytes_max ||
@@ -69,12 +71,48 @@ const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame,
     return there == NULL || n->side->reads_in_place ? there : memcpy(here, there, r.bytes);
 }
 
+/* Unlike data's, its memory is not kept for one that is lost, and may come to read it late. */
+bool sl_neighbour_fetch(const sl_neighbour *n, sl_frame *frame, uint8_t *payload) {
+    const sl_reference r = sl_reference_decode(payload);
+    const size_t most = sl_frame_sum_bytes_max(n->side->limits.part_bytes_max, false);
+    const uint8_t *there =
+        n->link.borrows && r.bytes <= most ? sl_arena_map_at(n->map, r.offset, r.bytes) : NULL;
+    if (there == NULL)
+        return false;
+    memcpy(payload, there, r.bytes);
+    frame->payload_bytes = (uint32_t)r.bytes;
+    return sl_checksum(payload, r.bytes) == r.sum;
+}
+
+void *sl_side_share(sl_side *side, size_t bytes) {
+    const size_t taken = sl_round_up(bytes, SL_VEC_ALIGNMENT);
+    if (side->arena == NULL || taken > sl_arena_bytes(side->arena) - side->shared)
+        return NULL;
+    uint8_t *memory = sl_arena_memory(side->arena) + side->shared;
+    side->shared += taken;
+    return memory;
+}
+
+bool sl_side_shares(const sl_side *side, const void *memory) {
+    const uint8_t *from = side->arena != NULL ? sl_arena_memory(side->arena) : NULL;
+    return from != NULL && (uintptr_t)memory - (uintptr_t)from < side->shared;
+}
+
+unsigned sl_side_free_rooms(const sl_neighbour *neighbours, uint32_t count) {
+    unsigned rooms = 0;
+    for (const sl_neighbour *n = neighbours; n < neighbours + count && rooms == 0; n++)
+        for (uint32_t i = 0; n->link.lends && i < SL_COPIES_ROOMS; i++)
+            rooms |= (unsigned)(n->side->copies.rooms[i] == 0) << i;
+    return rooms;
+}
+
 void sl_neighbour_refer(const sl_neighbour *n, sl_frame *frame, const void *payload,
                         uint8_t out[SL_REFERENCE_BYTES]) {
     const uint8_t *from = sl_arena_memory(n->side->arena);
-    const sl_reference r = {(uint64_t)((const uint8_t *)payload - from), frame->payload_bytes};
+    const sl_reference r = {(uint64_t)((const uint8_t *)payload - from), frame->payload_bytes,
+                            frame->payload_sum};
     sl_reference_encode(&r, out);
-    frame->type = SL_FRAME_REF;
+    frame->refers = true;
     frame->unsummed = false;
     frame->payload_bytes = SL_REFERENCE_BYTES;
     frame->payload_sum = sl_checksum(out, SL_REFERENCE_BYTES);

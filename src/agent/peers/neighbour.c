@@ -420,7 +420,6 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
     case SL_FRAME_READY:
     case SL_FRAME_DATA:
     case SL_FRAME_DIRECT:
-    case SL_FRAME_REF:
     case SL_FRAME_HANDSHAKE:
     case SL_FRAME_TYPE_END:
         break;
@@ -462,7 +461,7 @@ static bool is_of_no_view(const sl_neighbour *n, const sl_frame *frame) {
     return sl_frame_is_data(frame) && (int32_t)(frame->view - n->side->now.view) > 0;
 }
 
-static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
+static int take_agreed(sl_neighbour *n, sl_frame *frame, sl_buffer *buffer, sl_event *event,
                        sl_error *error) {
     if (is_of_no_view(n, frame))
         return lose_broken(n, "it sent data of a view that never was", error);
@@ -479,9 +478,12 @@ static int take_agreed(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer
     n->link.heard_s = n->side->now_s;
     n->link.bytes_heard = 0;
     note_progress(n, frame);
-    return sl_frame_is_data(frame)
-               ? take_data(n, frame, buffer, event, error)
-               : take_control(n, frame, buffer->data + SL_FRAME_HEADER_BYTES, error);
+    uint8_t *payload = buffer->data + SL_FRAME_HEADER_BYTES;
+    if (sl_frame_is_data(frame))
+        return take_data(n, frame, buffer, event, error);
+    if (frame->refers && !sl_neighbour_fetch(n, frame, payload))
+        return lose_broken(n, "what it refers to is not in its memory, or not any more", error);
+    return take_control(n, frame, payload, error);
 }
 
 /* Some of the handshake: when it is done, HELLO may go. */

@@ -70,6 +70,8 @@ typedef struct sl_side {
     sl_guard guard;          /* what its connections prove, and are sealed with */
     sl_copies copies;        /* of parts that may have to be sent again, or are read here */
     sl_arena *arena;         /* where these are; NULL: nobody else reads them */
+    size_t shared;           /* bytes of it that are taken */
+    bool has_rooms;          /* there the node's model is, too, and moves */
     bool reads;              /* neighbours' arenas, where it can */
     bool reads_in_place;     /* and what is there: nothing that would have to be checked first */
     double now_s;            /* when the loop last looked */
@@ -249,7 +251,16 @@ void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once);
 /* Where the data is that has come, if it is all there; else NULL. */
 const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer,
                                    size_t *bytes);
-/* Makes a DATA frame one that says where its payload is; returns that. */
+/* Brings the payload of another frame that refers to it to where it would have come to. False: it
+ * is not there, or not any more. */
+bool sl_neighbour_fetch(const sl_neighbour *n, sl_frame *frame, uint8_t *payload);
+/* Memory (bytes) SL_VEC_ALIGNMENT in the arena, until that is closed; NULL: there is no room. */
+void *sl_side_share(sl_side *side, size_t bytes);
+/* Is this there? */
+bool sl_side_shares(const sl_side *side, const void *memory);
+/* Rooms of the model that nobody needs, a bit each; none, where nobody would read the next one. */
+unsigned sl_side_free_rooms(const sl_neighbour *neighbours, uint32_t count);
+/* Makes a frame one that says where its payload is; returns that. */
 void sl_neighbour_refer(const sl_neighbour *n, sl_frame *frame, const void *payload,
                         uint8_t out[SL_REFERENCE_BYTES]);
 
@@ -296,7 +307,7 @@ static inline bool sl_neighbour_bye_has_left(const sl_neighbour *n) {
     return n->process.bye_sent && n->stream.sent.frames == n->stream.numbered.frames;
 }
 /* A data frame's buffer is free again. */
-void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer);
+void sl_neighbour_consumed(sl_buffer *buffer);
 /* Sends what is numbered and has not been, as far as there is room. True: something was. */
 bool sl_neighbour_flush(sl_neighbour *n);
 /* May it be sent one more data frame? */

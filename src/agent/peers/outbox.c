@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "starling/vec.h"
 #include "wire/checksum.h"
 
 int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, bool sums, sl_error *error) {
@@ -28,9 +29,12 @@ void sl_outbox_close(sl_outbox *box) {
     memset(box, 0, sizeof *box);
 }
 
-void sl_outbox_begin(sl_outbox *box, const sl_outbound *message, uint32_t view) {
+void sl_outbox_begin(sl_outbox *box, const sl_outbound *message, const sl_copies *copies,
+                     uint32_t view) {
     box->message = *message;
     box->view = view;
+    box->room =
+        message->stays == SL_STAY_ROOM ? sl_copies_room(copies, message->room) : SL_COPY_NONE;
     box->encoded = box->gone = 0;
     box->open = true;
     box->recalled = false;
@@ -62,7 +66,7 @@ void sl_outbox_sum(sl_outbox *box, uint32_t part) {
     box->encode_seconds += sl_clock_seconds() - before_s;
 }
 
-uint32_t sl_outbox_copy(sl_outbox *box, sl_copies *copies, uint32_t part) {
+static uint32_t copy(sl_outbox *box, sl_copies *copies, uint32_t part) {
     const uint32_t before = box->copies[part];
     const sl_frame frame = sl_outbox_frame(box, part);
     if (before != SL_COPY_NONE && sl_copies_is(copies, before, &frame))
@@ -72,6 +76,14 @@ uint32_t sl_outbox_copy(sl_outbox *box, sl_copies *copies, uint32_t part) {
     sl_copies_make(copies, copy);
     box->encode_seconds += sl_clock_seconds() - before_s;
     return box->copies[part] = copy;
+}
+
+/* What is read where it is begins as a receive buffer does. */
+uint32_t sl_outbox_keep(sl_outbox *box, sl_copies *copies, uint32_t part, bool reads) {
+    const sl_payload *payload = &box->payloads[part];
+    if (box->room != SL_COPY_NONE && (!reads || (uintptr_t)payload->data % SL_VEC_ALIGNMENT == 0))
+        return box->room;
+    return reads && payload->bytes > 0 ? copy(box, copies, part) : SL_COPY_NONE;
 }
 
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error) {

@@ -20,24 +20,28 @@ typedef struct sl_outbox {
     sl_outbound message;
     uint32_t view; /* that the message is of */
     uint32_t encoded;
-    uint32_t gone;         /* of these, how many the node may overwrite */
-    sl_payload *payloads;  /* (parts) */
-    uint64_t *checksums;   /* (parts) checksums; 0: not taken */
-    uint32_t *copies;      /* (parts) where each was put for neighbours that read it there */
+    uint32_t gone;        /* of these, how many the node may overwrite */
+    sl_payload *payloads; /* (parts) */
+    uint64_t *checksums;  /* (parts) checksums; 0: not taken */
+    uint32_t *copies;     /* (parts) where each was put for neighbours that read it there */
+    uint32_t room; /* place of the vector that the message stands in, and stays; SL_COPY_NONE: in
+                      none */
     double encode_seconds; /* spent since the caller set it to 0 */
 } sl_outbox;
 
 int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, bool sums, sl_error *error);
 void sl_outbox_close(sl_outbox *box);
 /* The node, in this view, has published a message. */
-void sl_outbox_begin(sl_outbox *box, const sl_outbound *message, uint32_t view);
+void sl_outbox_begin(sl_outbox *box, const sl_outbound *message, const sl_copies *copies,
+                     uint32_t view);
 /* Is `part` encoded? Encodes it if it is the next one. 1: yes; 0: a device is still at it, and the
  * node's notify_fd will be signalled; negative: it cannot be encoded. */
 int sl_outbox_encode(sl_outbox *box, uint32_t part, sl_error *error);
 /* Takes the checksum of an encoded part, where there are such. */
 void sl_outbox_sum(sl_outbox *box, uint32_t part);
-/* A copy of an encoded part, for one more user: the one that others use already, if they do. */
-uint32_t sl_outbox_copy(sl_outbox *box, sl_copies *copies, uint32_t part);
+/* Where an encoded part is kept, for one more user: in the room, or in a copy, the one that others
+ * use already, if they do. A neighbour that does not read it there needs no copy: SL_COPY_NONE. */
+uint32_t sl_outbox_keep(sl_outbox *box, sl_copies *copies, uint32_t part, bool reads);
 /* May an encoded part be sent now? 0, or the lender's error. Its checksum was taken before, or it
  * was copied: what changes after this is refused by its receiver, or of no effect. */
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error);

@@ -30,8 +30,8 @@ static bool note_sent(sl_neighbour *n, int result) {
 /* A short payload is copied behind its header. A longer one, and data, is sent from where it is. */
 static bool hand_over(sl_neighbour *n, sl_frame frame, const void *payload) {
     uint8_t whole[SL_FRAME_DIRECT_AT] = {0};
-    const bool data = sl_frame_is_data(&frame), apart = (data && frame.type != SL_FRAME_REF) ||
-                                                        frame.payload_bytes > SL_FRAME_TEXT_MAX;
+    const bool data = sl_frame_is_data(&frame),
+               apart = (data && !frame.refers) || frame.payload_bytes > SL_FRAME_TEXT_MAX;
     size_t bytes = data ? n->side->limits.header_bytes : SL_FRAME_HEADER_BYTES;
     frame.sender = n->side->rank;
     frame.credit = (uint32_t)sl_stream_credit(&n->stream);
@@ -60,8 +60,9 @@ static bool hand_over_next(sl_neighbour *n, const sl_sent_frame *next, bool *len
     uint8_t reference[SL_REFERENCE_BYTES];
     sl_frame frame = next->frame;
     const void *payload = sl_stream_payload(&n->stream, next);
+    const bool is_data = sl_frame_is_data(&frame);
     *lends = n->link.lends && next->copy != SL_COPY_NONE;
-    if (*lends) {
+    if (*lends || (n->link.lends && !is_data && sl_side_shares(n->side, payload))) {
         sl_neighbour_refer(n, &frame, payload, reference);
         payload = reference;
     } else if (frame.payload_bytes > 0 && frame.payload_sum == 0 && !frame.unsummed &&
@@ -147,10 +148,8 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
     const int encoded = sl_outbox_encode(outbox, part, error);
     if (encoded <= 0)
         return encoded;
-    const uint32_t copy = n->link.lends && outbox->payloads[part].bytes > 0
-                              ? sl_outbox_copy(outbox, &n->side->copies, part)
-                              : SL_COPY_NONE;
-    if (copy == SL_COPY_NONE)
+    const uint32_t copy = sl_outbox_keep(outbox, &n->side->copies, part, n->link.lends);
+    if (!n->link.lends)
         sl_outbox_sum(outbox, part);
     const int vouched = sl_outbox_vouch(outbox, part, error);
     if (vouched != 0)
@@ -171,7 +170,8 @@ bool sl_neighbour_holds_up(const sl_neighbour *n, const sl_outbox *outbox) {
     return n->side->copies.count == 0 && !sl_neighbour_part_came(n, part);
 }
 
-void sl_neighbour_consumed(sl_neighbour *n, sl_buffer *buffer) {
+void sl_neighbour_consumed(sl_buffer *buffer) {
+    sl_neighbour *n = sl_pool_owner(buffer->pool);
     sl_stream_release(&n->stream, buffer->number);
     sl_buffer_release(buffer);
 }

@@ -48,7 +48,8 @@ void sl_push_combine(sl_state *s, const sl_mix *mix, size_t from, size_t count) 
     s->next_push_sum_weight = weight;
     sl_mix_into(s, s->extra[SL_NUMERATOR] + from, s->extra[SL_NUMERATOR] + from, mix,
                 mix->self_weight, 1, 0, count);
-    divide(s, weight, from, count);
+    if (!s->point_stands)
+        divide(s, weight, from, count);
 }
 
 static void adapt_alone(sl_state *s, size_t from, size_t count) {

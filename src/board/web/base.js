@@ -4,7 +4,7 @@
 const board = {};
 let chosen = null; // a rank
 let shownRound = null; // that a link of an event has led to
-const panels = []; // {parts: members of the board it shows, draw}
+const panels = []; // {parts: members of the board it shows, draw; costly: the element that it fills}
 
 const byId = (id) => document.getElementById(id);
 
@@ -92,7 +92,7 @@ function sayNode(node) {
 
 function choose(rank) {
   chosen = chosen === rank ? null : rank;
-  draw(["nodes", "links"]);
+  draw(["nodes", "links"], true);
 }
 
 /* What colours mean: [words, colour]. */
@@ -104,8 +104,44 @@ function keyOf(rows) {
   });
 }
 
+const OFTEN_MS = 900, LATE_MS = 3000; // as fast as one can read; at the latest
+const SELDOM_MS = 10000; // where nobody looks
+const SHARE = 0.01; // of the time, at most, for one panel
+const inView = new Set();
+
+/* What is costly waits for its turn, the longer the more it costs. */
+function drawInTime(panel) {
+  clearTimeout(panel.later);
+  const seen = inView.has(panel.costly);
+  const every = seen ? Math.min(LATE_MS, Math.max(OFTEN_MS, panel.took / SHARE)) : SELDOM_MS;
+  const early = panel.costly ? panel.drawnAt + every - performance.now() : 0;
+  if (early > 0) {
+    panel.later = setTimeout(drawInTime, early, panel);
+    return;
+  }
+  panel.later = 0;
+  panel.drawnAt = performance.now();
+  panel.draw();
+  panel.took = performance.now() - panel.drawnAt;
+}
+
 /* Draws the panels that show one of these members of the board. */
-function draw(parts) {
+function draw(parts, atOnce) {
   for (const panel of panels)
-    if (panel.parts.some((part) => parts.includes(part))) panel.draw(board, parts);
+    if (panel.parts.some((part) => parts.includes(part))) {
+      if (atOnce) panel.drawnAt = -Infinity;
+      drawInTime(panel);
+    }
+}
+
+const watcher = new IntersectionObserver((entries) => {
+  for (const { target, isIntersecting } of entries) {
+    inView[isIntersecting ? "add" : "delete"](target);
+    for (const panel of panels) if (panel.costly === target && panel.later) drawInTime(panel);
+  }
+});
+
+function addPanel(panel) {
+  panels.push({ drawnAt: -Infinity, took: 0, ...panel });
+  if (panel.costly) watcher.observe(panel.costly);
 }

@@ -2,6 +2,7 @@
  * predicted, bytes. */
 {
   const HEIGHT = 150;
+  let shown = { round: [] }; // the board's curves, as they are drawn
   const figures = [
     { title: "loss", log: true, lines: [
       { of: "loss", name: "mean", ink: "compute", say: number }] },
@@ -17,7 +18,7 @@
   ];
 
   function columns(figure) {
-    const c = board.curves;
+    const c = shown;
     return [c.round, ...figure.lines.map((line) => c[line.of])];
   }
 
@@ -27,7 +28,7 @@
   /* By what was measured; a prediction may leave it. */
   function range(figure) {
     const main = figure.lines.filter((line) => line.of !== "predicted");
-    const values = main.flatMap((line) => board.curves[line.of])
+    const values = main.flatMap((line) => shown[line.of])
       .filter((value) => value !== null && (!figure.log || value > 0));
     if (values.length === 0) return figure.log ? [0.1, 1] : [0, 1];
     const low = Math.min(...values), high = Math.max(...values);
@@ -40,7 +41,7 @@
   /* Prediction begins anew at each exact point: from there a line, as the scale is logarithmic, to
    * where the next point would be, or to the lower end of the picture. */
   function pathOfPrediction(u) {
-    const { round, distance, predicted } = board.curves, path = new Path2D();
+    const { round, distance, predicted } = shown, path = new Path2D();
     const x = (i) => u.valToPos(round[i], "x", true), bottom = u.bbox.top + u.bbox.height;
     const y = (value) => u.valToPos(Math.max(value, 1e-300), "y", true);
     for (let i = 1; i < round.length; i++) {
@@ -81,21 +82,21 @@
       series: [{}, ...figure.lines.map((line) => ({ stroke: colour(line.ink), width: 1.7,
         dash: line.dashed ? [5, 4] : undefined,
         paths: line.dashed ? pathOfPrediction : undefined,
-        points: { show: !line.dashed && board.curves.round.length < 2 } }))],
+        points: { show: !line.dashed && shown.round.length < 2 } }))],
       hooks: { setCursor: [() => tell(figure)] },
     };
   }
 
   /* At the cursor; else the last value that is there. */
   function say(line, at) {
-    const values = board.curves[line.of];
+    const values = shown[line.of];
     const value = at === null ? values.findLast((one) => one !== null) : values[at];
     return (line.name ? line.name + " " : "") + line.say(value ?? null);
   }
 
   function tell(figure) {
-    const rounds = board.curves.round, at = figure.plot?.cursor.idx ?? null;
-    const lines = figure.lines.filter((line) => board.curves[line.of].some((v) => v !== null));
+    const rounds = shown.round, at = figure.plot?.cursor.idx ?? null;
+    const lines = figure.lines.filter((line) => shown[line.of].some((v) => v !== null));
     figure.spans.forEach((span, i) => {
       span.hidden = !lines.includes(figure.lines[i]);
       setText(span.lastChild, say(figure.lines[i], at));
@@ -109,7 +110,7 @@
 
   /* Arrow keys move along the rounds. */
   function onKey(figure, event) {
-    const last = board.curves.round.length - 1;
+    const last = shown.round.length - 1;
     const now = figure.plot.cursor.idx ?? last;
     const to = { ArrowLeft: now - 1, ArrowRight: now + 1, Home: 0, End: last }[event.key];
     if (to === undefined) return;
@@ -118,7 +119,7 @@
   }
 
   function goTo(figure, index) {
-    const left = figure.plot.valToPos(board.curves.round[index], "x");
+    const left = figure.plot.valToPos(shown.round[index], "x");
     figure.plot.setCursor({ left, top: 10 });
   }
 
@@ -143,13 +144,15 @@
   }
 
   figures.forEach(place);
-  panels.push({
+  addPanel({
     parts: ["curves"],
+    costly: byId("charts"),
     draw() {
+      shown = board.curves;
       for (const figure of figures) {
         if (!figure.plot || figure.wasFew) build(figure);
         else figure.plot.setData(columns(figure));
-        figure.wasFew = board.curves.round.length < 2;
+        figure.wasFew = shown.round.length < 2;
         tell(figure);
       }
     },
@@ -157,7 +160,7 @@
       figures.forEach(build);
     },
     round(round) {
-      const index = board.curves.round.findIndex((recorded) => recorded >= round);
+      const index = shown.round.findIndex((recorded) => recorded >= round);
       if (index >= 0) goTo(figures[0], index);
     },
   });

@@ -18,7 +18,7 @@
     return words.join(" · ");
   }
 
-  panels.push({
+  addPanel({
     parts: ["run", "nodes", "curves"],
     draw() {
       setText(byId("name"), board.run.name);

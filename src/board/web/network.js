@@ -2,7 +2,7 @@
  * to who is waited for; edges of the round under way are bright; nodes that are gone are grey. */
 {
   const SIZE = 400, MARGIN = 22;
-  let edges = [], nodes = [], arrows = null, drawnOf = "";
+  let edges = [], nodes = [], arrows = null, drawnEdges = null, drawnOf = "";
 
   const at = (rank) => board.positions[rank].map((x) => MARGIN + x * (SIZE - 2 * MARGIN));
   const isDense = () => board.nodes.length > 24;
@@ -46,18 +46,18 @@
     return { ...pair, line };
   }
 
-  function addNode(svg, node) {
+  function addNode(svg, names, node) {
     const [x, y] = at(node.rank);
     const group = makeSvg("g", { role: "button", tabindex: node.rank === 0 ? 0 : -1 });
     group.append(makeSvg("circle", { cx: x, cy: y, r: radius(), "stroke-width": 2 }));
+    svg.append(group);
     const text = makeSvg("text", isDense() ? { x: x + radius(), y: y - radius(), class: "small" }
       : { x, y: y + 3.5 });
     text.textContent = node.rank;
-    if (board.nodes.length <= 150) group.append(text);
+    if (board.nodes.length <= 150) names.append(text);
     group.addEventListener("click", () => choose(node.rank));
     group.addEventListener("focus", () => tell(node.rank));
     group.addEventListener("pointerenter", () => tell(node.rank));
-    svg.append(group);
     return group;
   }
 
@@ -81,6 +81,8 @@
   function build() {
     const svg = makeSvg("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, role: "group",
       "aria-label": "the network; arrow keys lead from node to node" });
+    /* In a picture of their own, which stays as it is: letters take longest to draw. */
+    const names = makeSvg("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, "aria-hidden": true });
     const definitions = makeSvg("defs");
     const marker = makeSvg("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 7, refY: 4,
       markerWidth: 5, markerHeight: 5, orient: "auto-start-reverse" });
@@ -90,9 +92,16 @@
     svg.append(definitions);
     edges = pairs().map((pair) => addEdge(svg, pair));
     svg.append(arrows);
-    nodes = board.nodes.map((node) => addNode(svg, node));
+    nodes = board.nodes.map((node) => addNode(svg, names, node));
     svg.addEventListener("keydown", onKey);
-    byId("graph").replaceChildren(svg);
+    byId("graph").replaceChildren(svg, names);
+  }
+
+  function buildIfNew() {
+    const of = JSON.stringify([board.positions, board.edges]);
+    drawnEdges = board.edges;
+    if (of !== drawnOf) build();
+    drawnOf = of;
   }
 
   /* Is the edge one of the round that most nodes are in? */
@@ -154,16 +163,15 @@
     return words.join("; ");
   }
 
-  panels.push({
+  addPanel({
     parts: ["nodes", "links", "edges", "positions"],
+    costly: byId("graph"),
     draw() {
       if (board.positions.length === 0) {
         setText(byId("network-text"), "so many nodes are not shown one by one");
         return;
       }
-      const of = JSON.stringify([board.positions, board.edges]);
-      if (of !== drawnOf) build();
-      drawnOf = of;
+      if (drawnEdges !== board.edges) buildIfNew();
       paintEdges();
       paintArrows();
       paintNodes();

@@ -22,20 +22,20 @@
     return { height, width, x, from, until };
   }
 
+  /* Of one colour after the other; what is narrower than a tenth of a point is not seen. */
   function paintRow(pen, row, index, s, inks) {
     const y = index * s.height, high = s.height - 1;
-    row.until.forEach((until, i) => {
-      const from = begin(row, i);
-      const sum = phases.reduce((all, phase) => all + row[phase][i], 0);
-      const whole = Math.max(sum, until - from);
-      let x = s.x(from);
-      for (const phase of phases) {
-        const wide = ((s.x(until) - s.x(from)) * row[phase][i]) / Math.max(1e-12, whole);
-        pen.fillStyle = inks[phase];
-        pen.fillRect(x, y, wide, high);
-        x += wide;
-      }
-    });
+    const left = row.until.map((until, i) => s.x(begin(row, i)));
+    const scales = row.until.map((until, i) => (s.x(until) - left[i]) / Math.max(1e-12,
+      until - begin(row, i), phases.reduce((all, phase) => all + row[phase][i], 0)));
+    for (const phase of phases) {
+      pen.fillStyle = inks[phase];
+      row[phase].forEach((time, i) => {
+        const wide = scales[i] * time;
+        if (wide >= 0.1) pen.fillRect(left[i], y, wide, high);
+        left[i] += wide;
+      });
+    }
     pen.fillStyle = inks.down;
     for (const [from, until] of row.down)
       pen.fillRect(s.x(from), y, Math.max(2, s.x(until ?? s.until) - s.x(from)), high);
@@ -147,8 +147,9 @@
     pick(now.row + down, now.column + right);
   });
 
-  panels.push({
+  addPanel({
     parts: ["strip"],
+    costly: canvas,
     draw() { paint(); tell(); },
     rebuild: paint,
     round: paint,

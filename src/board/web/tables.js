@@ -13,15 +13,13 @@
     ["reconnects", (l) => l.reconnects, (l) => whole(l.reconnects)],
     ["protection", (l) => l.protection, (l) => l.protection || "–", "left"],
   ];
-  const OFTEN_MS = 900; // as fast as one can read
   const scroller = byId("links-table").parentElement, IN_VIEW = 24;
   let sorted = 0, falling = false, cells = [], body = null, filled = [], top = 0, drawn = 0;
-  let drawnAs = "", drawnAt = 0, later = 0;
 
   function sortBy(column) {
     falling = sorted === column ? !falling : column > 0;
     sorted = column;
-    draw(["links"]);
+    draw(["links"], true);
   }
 
   function buildHead() {
@@ -71,17 +69,10 @@
     write(top, top + IN_VIEW);
   });
 
-  panels.push({
+  addPanel({
     parts: ["links", "edges"],
+    costly: scroller,
     draw() {
-      const asked = [chosen, sorted, falling].join();
-      clearTimeout(later);
-      if (asked === drawnAs && performance.now() - drawnAt < OFTEN_MS) {
-        later = setTimeout(() => draw(["links"]), OFTEN_MS);
-        return;
-      }
-      drawnAs = asked;
-      drawnAt = performance.now();
       const rows = order();
       [...headRow.children].forEach((head, i) => head.setAttribute("aria-sort",
         i !== sorted ? "none" : falling ? "descending" : "ascending"));
@@ -115,7 +106,7 @@
     make("th", { scope: "col", class: "left" }, "round"),
     make("th", { scope: "col", class: "left" }, "what happened"))), eventBody);
 
-  panels.push({
+  addPanel({
     parts: ["events"],
     draw() {
       eventBody.replaceChildren(...[...board.events].reverse().map(eventRow));

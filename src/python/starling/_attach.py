@@ -160,6 +160,10 @@ def _attach(peer, vector, optimizer, scaler):
         scaler = _scaler_of(optimizer)
     else:
         _check_scaler(scaler)
+    if vector.by_layers:
+        from starling import _layers
+
+        return _layers.attach(peer, vector, optimizer, scaler)
     ones = _stepping_ones(optimizer)
     for one in ones:
         check_parameters(vector, one)

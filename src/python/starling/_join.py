@@ -55,7 +55,13 @@ def _can_overlap(content):
     if not isinstance(algorithm, dict):
         algorithm = {"name": algorithm}
     name, variant = algorithm.get("name", "d-psgd"), algorithm.get("variant", "default")
-    return name == "d-psgd" and variant in OVERLAPPING
+    return name == "d-psgd" and variant in OVERLAPPING and not _goes_by_layers(content)
+
+
+def _goes_by_layers(content):
+    transport = content.get("transport")
+    way = transport.get("overlap", "none") if isinstance(transport, dict) else "none"
+    return way != "none"
 
 
 def _says_nodes(content):
@@ -182,6 +188,12 @@ class _Opening:
                 f'{self.device}: leave it "cpu"'
             )
         vector.overlap = _can_overlap(self._content)
+        vector.by_layers = vector.is_module and _goes_by_layers(self._content)
+        if vector.by_layers and (grouped or self._borrow):
+            raise Error(
+                "transport.overlap takes parameters from where they are: leave "
+                f"{'group=' if grouped else 'borrow='} out"
+            )
         return vector
 
     def open(self, x, again=False):

@@ -165,7 +165,7 @@ class Module:
     is one vector; gathered: it is a copy."""
 
     is_module = True
-    overlap = changes = False
+    overlap = changes = by_layers = False
 
     def __init__(self, module, device="cpu", borrow=False, gathered=False):
         self.module = unwrapped(module)
@@ -276,6 +276,17 @@ class Module:
             self._places[i] = p.memory.data_ptr()
         self.session.place(self._places)
         return None
+
+    def in_place(self):
+        """The parameters, in the order of the vector, which the session reads where they are."""
+        self.take("mix")
+        for p in self._parameters:
+            if p.memory is p.copy:
+                raise Error(
+                    f"{p.name} is not float32 of its own in one piece of the host's memory, from "
+                    "where transport.overlap sends: leave transport.overlap out"
+                )
+        return [p.parameter for p in self._parameters]
 
     def absorb(self):
         """Brings the copies back to the parameters."""

@@ -96,6 +96,8 @@ _save = declare(
 _mix = declare("sl_session_mix", _int, _session, _floats, _error)
 _begin = declare("sl_session_begin", _int, _session, _floats, _error)
 _end = declare("sl_session_end", _int, _session, _floats, _error)
+_final = declare("sl_session_final", _int, _session, _floats, _u64, _error)
+_await = declare("sl_session_await", _int, _session, _floats, _u64, _u64, _error)
 _stream = declare("sl_session_stream", _int, _session, ctypes.c_void_p, _error)
 _places = ctypes.POINTER(ctypes.c_void_p)
 _place = declare("sl_session_place", _int, _session, _places, _error)
@@ -191,7 +193,7 @@ class Session:
         self._signals.call(_save, self._open(), x, None, ctypes.byref(size))
         state = (ctypes.c_uint8 * size.value)()
         self._signals.call(_save, self._open(), x, state, ctypes.byref(size))
-        return state
+        return (ctypes.c_uint8 * size.value).from_buffer(state)
 
     def stream(self, stream):
         """The CUDA stream, a number, on which the next calls' x is written and read."""
@@ -209,6 +211,13 @@ class Session:
 
     def end(self, x):
         self._signals.call(_end, self._open(), x)
+
+    def final(self, first):
+        """Tensors from this one on are final."""
+        self._signals.call(_final, self._open(), None, first)
+
+    def await_(self, first, count):
+        self._signals.call(_await, self._open(), None, first, count)
 
     def average(self, x, average):
         """Fills average (d); returns the distance, NaN where a loss has cut the average."""

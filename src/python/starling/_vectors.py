@@ -13,6 +13,7 @@ module. A session sees each as one vector of float32, wherever its tensors are.
     masters()   what the numbers do not say of themselves: {name: tensor}; restore() takes it
     changes     may parameters have come, gone or changed, whose exchange is to end?
     overlap     does the session mix by begin and end?
+    by_layers   or tensor by tensor, as transport.overlap says?
     result(v)   v (count), a ctypes array of float32, in the form of what was joined
     session     the peer's, which sets it
 """
@@ -52,7 +53,7 @@ def _bytes_like(x, buffer):
 class _Plain:
     """What arrays have in common."""
 
-    is_module = is_distributed = overlap = changes = False
+    is_module = is_distributed = overlap = by_layers = changes = False
     session = None
 
     def masters(self):

@@ -363,13 +363,6 @@ static int open_read(sl_topology **out, reading *r, sl_error *error) {
     return 0;
 }
 
-/* Which weights, and which graphs. */
-typedef struct opening {
-    bool in_parts;
-    sl_lazy_choice *lazy;  /* NULL: none to make */
-    const sl_watch *watch; /* NULL: none */
-} opening;
-
 static int reopen_lazy(sl_topology **t, reading *r, sl_error *error) {
     r->provenance = (*t)->provenance;
     (*t)->provenance = NULL;
@@ -389,23 +382,6 @@ static int choose_weights(sl_topology **t, reading *r, sl_lazy_choice *choice, s
     return result == 0 && choice->taken ? reopen_lazy(t, r, error) : result;
 }
 
-static int parse(sl_topology **out, const char *json, const char *where, opening how,
-                 sl_error *error) {
-    reading r;
-    int result = read_text(&r, json, where, SL_NODES_MAX, error);
-    if (result == 0) {
-        r.spec.in_parts = how.in_parts;
-        r.spec.watch = how.watch;
-        result = open_read(out, &r, error);
-        if (result == 0 && how.lazy != NULL)
-            result = choose_weights(out, &r, how.lazy, error);
-        if (result != 0)
-            sl_fail_prefix(error, result, "%s", where);
-    }
-    reading_close(&r);
-    return result;
-}
-
 /* The text of a topology file, or the one that a matrix stands for. */
 static int read_file(char **out, const char *path, sl_error *error) {
     sl_bytes bytes;
@@ -419,35 +395,38 @@ static int read_file(char **out, const char *path, sl_error *error) {
     return result != 0 ? sl_fail_prefix(error, result, "%s", path) : 0;
 }
 
-static int load(sl_topology **out, const char *path, opening how, sl_error *error) {
+int sl_topology_parse_as(sl_topology **out, const char *json, const char *where,
+                         const sl_topology_opening *how, sl_error *error) {
+    reading r;
+    int result = read_text(&r, json, where, SL_NODES_MAX, error);
+    if (result == 0) {
+        r.spec.in_parts = how->in_parts;
+        r.spec.watch = how->watch;
+        result = open_read(out, &r, error);
+        if (result == 0 && how->lazy != NULL)
+            result = choose_weights(out, &r, how->lazy, error);
+        if (result != 0)
+            sl_fail_prefix(error, result, "%s", where);
+    }
+    reading_close(&r);
+    return result;
+}
+
+int sl_topology_load_as(sl_topology **out, const char *path, const sl_topology_opening *how,
+                        sl_error *error) {
     char *text;
     int result = read_file(&text, path, error);
     if (result != 0)
         return result;
-    result = parse(out, text, path, how, error);
+    result = sl_topology_parse_as(out, text, path, how, error);
     free(text);
     return result;
 }
 
 int sl_topology_parse(sl_topology **out, const char *json, const char *where, sl_error *error) {
-    return parse(out, json, where, (opening){0}, error);
+    return sl_topology_parse_as(out, json, where, &(sl_topology_opening){0}, error);
 }
 
 int sl_topology_load(sl_topology **out, const char *path, sl_error *error) {
-    return load(out, path, (opening){0}, error);
-}
-
-int sl_topology_parse_lazy(sl_topology **out, const char *json, const char *where,
-                           sl_lazy_choice *choice, sl_error *error) {
-    return parse(out, json, where, (opening){.lazy = choice}, error);
-}
-
-int sl_topology_load_lazy(sl_topology **out, const char *path, sl_lazy_choice *choice,
-                          sl_error *error) {
-    return load(out, path, (opening){.lazy = choice}, error);
-}
-
-int sl_topology_inspect(sl_topology **out, const char *path, const sl_watch *watch,
-                        sl_error *error) {
-    return load(out, path, (opening){.in_parts = true, .watch = watch}, error);
+    return sl_topology_load_as(out, path, &(sl_topology_opening){0}, error);
 }

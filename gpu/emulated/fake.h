@@ -1,7 +1,8 @@
-/* fake.h - a CUDA runtime and a cuBLAS of the host, so that the real cuda.cu runs without a GPU.
+/* fake.h - a CUDA runtime and a cuBLAS of the host: under them, the plug-in for GPUs is the
+ * emulated device of tests, and users' first steps, without a GPU.
  *
- * Streams are threads; kernels run their work of one thread after the other. The program is ended,
- * with the reason, by what CUDA forbids or punishes silently:
+ * Streams are threads (queue.h). A launch runs its threads one after the other, or as launch.h
+ * says. The program is ended, with the reason, by what CUDA forbids or punishes silently:
  *   - an asynchronous copy of memory that is not page-locked, unless the stream is waited for next
  *   - work of a thread that has not chosen its device, or on another device's stream
  *   - a stream, an event or memory after its end; copies beyond memory
@@ -11,9 +12,20 @@
  *   - a product without work space, a launch with too few threads or on the default stream
  * A capture in the global mode, as of torch.cuda.graph, is spoiled by what other threads may not do
  * meanwhile, and that fails.
- * New device memory holds no zeros. */
-#ifndef FAKE_H
-#define FAKE_H
+ * New device memory holds no zeros.
+ *
+ * Environment, read as a thread first chooses its device:
+ *   STARLING_GUARD           the host's code has no access to device memory: it crashes
+ *   STARLING_FAILS_AFTER=N   each thread's operation N + 1 fails; no later operation on any stream
+ *                            has an effect
+ *   STARLING_COPY_MB_S=N     copies take as long as on a bus of N MB/s in each direction
+ *   STARLING_LAUNCH, STARLING_CONTRACTS    see launch.h
+ * and as it is asked for:
+ *   STARLING_DEVICES=N       so many devices (1)
+ *   STARLING_AS_GPU          claims that its memory is a GPU's: a network library may refuse it
+ *   STARLING_CACHE_MIB=N     the size of its second-level cache (50, an H100's) */
+#ifndef SL_EMULATED_FAKE_H
+#define SL_EMULATED_FAKE_H
 
 #include <cuda_runtime_api.h>
 #include <stdbool.h>
@@ -63,8 +75,11 @@ int fake_count(fake_thing what);
 
 /* ---- among its files ---- */
 
+enum { FAKE_DEVICES_MAX = 8 };
+
 typedef struct fake_thread {
-    int device; /* -1: none was chosen */
+    int device;                      /* -1: none was chosen */
+    unsigned long operations;        /* that it has given */
     bool in_callback;
     cudaStream_t to_wait_for;        /* of a copy of memory that is not page-locked; NULL: none */
     cudaEvent_t to_wait_with;        /* the event that was recorded behind it */
@@ -80,6 +95,7 @@ void fake_enter_device(const char *function);
 void fake_expect_no_capture(const char *function);
 void fake_stop(const char *function, const char *format, ...) __attribute__((noreturn))
 __attribute__((format(printf, 2, 3)));
+void *fake_claim(size_t bytes); /* zeroed */
 /* What a capture of another thread forbids in its global mode: spoils it, and returns the error. */
 cudaError_t fake_check_captures(void);
 /* Nothing comes of what the thread captures. */
@@ -93,9 +109,20 @@ cudaError_t fake_begin(const char *function, fake_call call);
 /* The error that stays. */
 cudaError_t fake_stays(void);
 void fake_break(cudaError_t error);
+/* Shall this operation of the thread fail when it runs? */
+bool fake_counts_out(void);
+void fake_add(fake_thing what, int more);
+
+/* Memory: opened once, with the first device. */
+void fake_open_memory(void);
+size_t fake_memory_bytes(void);
 void fake_expect_on_device(const void *memory, size_t bytes, const char *function);
 bool fake_is_locked(const void *memory, size_t bytes);
-void fake_add(fake_thing what, int more);
+/* A task that may access the devices' memory begins, or has ended. */
+void fake_unlock_memory(void);
+void fake_lock_memory(void);
+void fake_set_memory(void *memory, int value, size_t bytes); /* of a device */
+
 /* Waits for all streams. */
 void fake_await_all(void);
 enum { FAKE_BYTES_MAX = 1600 };
@@ -104,5 +131,6 @@ void fake_give(cudaStream_t stream, void (*work)(void *arguments), const void *a
                size_t bytes);
 /* On a stream, before a kernel runs: may it? */
 bool fake_kernel_begins(void);
+void fake_sleep_for_copy(size_t bytes);
 
 #endif

@@ -1,11 +1,11 @@
-/* emulated_kernels.h - kernels as loops over their threads. It is included before them: they tell
+/* kernels.h - kernels as loops over their threads. It is included before them: they tell
  * what they read as constant. */
 #ifndef SL_EMULATED_KERNELS_H
 #define SL_EMULATED_KERNELS_H
 
 #include <string.h>
 
-#include "gpu/emulated_launch.h"
+#include "gpu/emulated/launch.h"
 
 #define READ_AS_CONSTANT(at, count)                                                                \
     do {                                                                                           \

@@ -1,59 +1,60 @@
-/* streams.c - see fake.h: streams, copies, events, callbacks. A stream is a thread. */
-#include "fake.h"
-
+/* streams.c - see fake.h: streams, copies, events, callbacks. */
 #include <assert.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/emulated_graph.h"
-#include "gpu/emulated_stream.h"
+#include "gpu/emulated/streams.h"
 #include "gpu/launches.h"
 
-struct CUstream_st {
-    stream work;
-    pthread_mutex_t mutex; /* one thread at a time gives it work */
-    int device;
-    bool ended;
-    sl_vec_graph *graph; /* while it is captured */
-    atomic_bool spoiled; /* by what the capture forbids */
-};
-
-struct CUgraph_st {
-    sl_vec_graph *notes;
-    bool taken; /* by an executable one */
-};
-
-struct CUgraphExec_st {
-    sl_vec_graph *notes;
-};
-
 struct CUevent_st {
+    struct CUevent_st *next;
     counter passed;
-    atomic_uint recorded;
+    unsigned recorded; /* how often; one thread at a time */
     int device;
     bool ended;
 };
 
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;  /* of the next three */
 static pthread_mutex_t ending = PTHREAD_MUTEX_INITIALIZER; /* nobody waits for a stream that ends */
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static cudaStream_t *streams; /* all that were ever created */
-static size_t streams_ever;
-static bool kernels_held, callbacks_held;
-static _Atomic(cudaStream_t) captured_for_all; /* in the global mode; NULL: none is */
-static cudaError_t kernel_error;
+/* All that were ever created. */
+static _Atomic(cudaStream_t) streams;
+static cudaEvent_t events;
+static atomic_bool kernels_held, callbacks_held;
+static atomic_int kernel_error; /* a cudaError_t */
 
-/* The thread's device has a default stream, which nothing of ours waits for. */
-static cudaStream_t named(cudaStream_t s) {
-    static struct CUstream_st defaults[2] = {{.mutex = PTHREAD_MUTEX_INITIALIZER},
-                                             {.mutex = PTHREAD_MUTEX_INITIALIZER, .device = 1}};
-    return s != NULL || fake_mine.device < 0 ? s : &defaults[fake_mine.device % 2];
+/* ---- what a stream is ---- */
+
+static cudaStream_t open_stream(int device) {
+    cudaStream_t s = fake_claim(sizeof *s);
+    pthread_mutex_init(&s->mutex, NULL);
+    s->device = device;
+    pthread_mutex_lock(&mutex);
+    s->next = streams;
+    streams = s;
+    pthread_mutex_unlock(&mutex);
+    return s;
 }
 
-static void expect_stream(cudaStream_t s, const char *function) {
+/* Those for all threads, and those for each thread, which are one here, of each device. */
+static cudaStream_t defaults[FAKE_DEVICES_MAX][2];
+
+static void open_defaults(void) {
+    for (int i = 0; i < FAKE_DEVICES_MAX; i++)
+        for (int j = 0; j < 2; j++)
+            defaults[i][j] = open_stream(i);
+}
+
+cudaStream_t fake_stream_of(cudaStream_t s) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    if (s != NULL && s != cudaStreamLegacy && s != cudaStreamPerThread)
+        return s;
+    pthread_once(&once, open_defaults);
+    return fake_mine.device < 0 ? NULL : defaults[fake_mine.device][s == cudaStreamPerThread];
+}
+
+void fake_expect_stream(cudaStream_t s, const char *function) {
     if (s == NULL || s->ended)
         fake_stop(function, "an ended stream");
     if (s->device != fake_mine.device)
@@ -69,14 +70,12 @@ static void expect_event(cudaEvent_t e, const char *function) {
 /* ---- what a test sets and asks for ---- */
 
 void fake_fail_kernel(cudaError_t error) {
-    pthread_mutex_lock(&mutex);
-    kernel_error = error;
-    pthread_mutex_unlock(&mutex);
+    atomic_store(&kernel_error, (int)error);
 }
 
-static void hold(bool *what, bool held) {
+static void hold(atomic_bool *what, bool held) {
     pthread_mutex_lock(&mutex);
-    *what = held;
+    atomic_store(what, held);
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&mutex);
 }
@@ -89,9 +88,12 @@ void fake_hold_callbacks(bool held) {
     hold(&callbacks_held, held);
 }
 
-static void wait_while(const bool *held) {
+/* The mutex would be an order between streams. */
+static void wait_while(atomic_bool *held) {
+    if (!atomic_load_explicit(held, memory_order_relaxed))
+        return;
     pthread_mutex_lock(&mutex);
-    while (*held)
+    while (atomic_load(held))
         pthread_cond_wait(&changed, &mutex);
     pthread_mutex_unlock(&mutex);
 }
@@ -119,19 +121,9 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *out, unsigned flags, int 
         fake_stop("cudaStreamCreateWithPriority", "a stream that waits for the default stream");
     if (priority > LOWEST || priority < HIGHEST)
         fake_stop("cudaStreamCreateWithPriority", "priority %d", priority);
-    cudaStream_t s = calloc(1, sizeof *s);
-    pthread_mutex_lock(&mutex);
-    cudaStream_t *grown = realloc(streams, (streams_ever + 1) * sizeof *streams);
-    if (s == NULL || grown == NULL)
-        fake_stop("cudaStreamCreateWithPriority", "the host is out of memory");
-    pthread_mutex_init(&s->mutex, NULL);
-    s->device = fake_mine.device;
-    streams = grown;
-    streams[streams_ever++] = s;
-    pthread_mutex_unlock(&mutex);
+    *out = open_stream(fake_mine.device);
     fake_add(FAKE_STREAMS, 1);
     fake_add(FAKE_STREAMS_FIRST, priority == HIGHEST);
-    *out = s;
     return cudaSuccess;
 }
 
@@ -152,16 +144,10 @@ cudaError_t cuStreamEndCapture(cudaStream_t s, cudaGraph_t *out) {
 }
 
 void fake_await_all(void) {
-    pthread_mutex_lock(&mutex);
-    const size_t count = streams_ever;
-    pthread_mutex_unlock(&mutex);
-    for (size_t i = 0; i < count; i++) {
-        pthread_mutex_lock(&mutex);
-        const cudaStream_t s = streams[i];
-        pthread_mutex_unlock(&mutex);
+    for (cudaStream_t s = streams; s != NULL; s = s->next) {
         pthread_mutex_lock(&ending);
         if (!s->ended)
-            stream_await(&s->work);
+            queue_await(&s->work);
         pthread_mutex_unlock(&ending);
     }
 }
@@ -173,7 +159,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
     if (s == NULL || s->ended)
         fake_stop("cudaStreamDestroy", "an ended stream");
     pthread_mutex_lock(&ending);
-    stream_close(&s->work);
+    queue_close(&s->work);
     s->ended = true;
     pthread_mutex_unlock(&ending);
     fake_add(FAKE_STREAMS, -1);
@@ -183,38 +169,44 @@ cudaError_t cudaStreamDestroy(cudaStream_t s) {
 /* After an error that stays, nothing runs. */
 typedef struct job {
     void (*work)(void *arguments);
+    bool fails;
     _Alignas(max_align_t) char arguments[FAKE_BYTES_MAX];
 } job;
-static_assert(sizeof(job) <= STREAM_BYTES_MAX, "a job fits into a task");
+static_assert(sizeof(job) <= QUEUE_BYTES_MAX, "a job fits into a task");
 
 static void do_job(void *job_) {
     job *j = job_;
-    if (fake_stays() == cudaSuccess)
-        j->work(j->arguments);
+    if (j->fails && fake_stays() == cudaSuccess)
+        fake_break(cudaErrorUnknown);
+    if (fake_stays() != cudaSuccess)
+        return;
+    fake_unlock_memory();
+    j->work(j->arguments);
+    fake_lock_memory();
 }
 
 static void give(cudaStream_t s, task_function *function, const void *arguments, size_t bytes) {
     if (s == fake_mine.captured) {
-        graph_add(s->graph, function, arguments, bytes);
+        fake_note(s->notes, function, arguments, bytes);
         return;
     }
     pthread_mutex_lock(&s->mutex);
-    stream_give(&s->work, function, arguments, bytes);
+    queue_give(&s->work, function, arguments, bytes);
     pthread_mutex_unlock(&s->mutex);
 }
 
 void fake_give(cudaStream_t on, void (*work)(void *), const void *arguments, size_t bytes) {
-    const cudaStream_t s = named(on);
-    expect_stream(s, "work on a stream");
-    job j = {.work = work};
+    const cudaStream_t s = fake_stream_of(on);
+    fake_expect_stream(s, "work on a stream");
+    job j = {.work = work, .fails = fake_counts_out()};
     if (bytes > sizeof j.arguments)
         fake_stop("work on a stream", "%zu bytes of arguments", bytes);
     memcpy(j.arguments, arguments, bytes);
-    give(s, do_job, &j, sizeof j);
+    give(s, do_job, &j, offsetof(job, arguments) + bytes);
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t s) {
-    s = named(s);
+    s = fake_stream_of(s);
     if (fake_mine.to_wait_for == s)
         fake_mine.to_wait_for = NULL;
     fake_enter("cudaStreamSynchronize");
@@ -222,14 +214,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s) {
     costs_count(COST_WAITS, 1);
     if (s == NULL || s->ended)
         fake_stop("cudaStreamSynchronize", "an ended stream");
-    stream_await(&s->work);
+    queue_await(&s->work);
     return fake_keep(fake_stays());
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t s) {
     fake_enter("cudaStreamQuery");
     fake_expect_no_capture("cudaStreamQuery");
-    expect_stream(s, "cudaStreamQuery");
+    fake_expect_stream(s, "cudaStreamQuery");
     if (fake_stays() != cudaSuccess)
         return fake_keep(fake_stays());
     const unsigned given = atomic_load(&s->work.given.value);
@@ -246,6 +238,7 @@ typedef struct copy {
 
 static void do_copy(void *copy_) {
     const copy *c = copy_;
+    fake_sleep_for_copy(c->bytes);
     memcpy(c->to, c->from, c->bytes);
 }
 
@@ -263,10 +256,10 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     if (host != from)
         fake_expect_on_device(from, bytes, function);
     fake_give(s, do_copy, &(copy){to, from, bytes}, sizeof(copy));
-    if (host != NULL && bytes > 0 && !fake_is_locked(host, bytes))
+    if (host != NULL && !fake_is_locked(host, bytes)) {
         fake_expect_no_capture(function);
-    if (host != NULL && bytes > 0 && !fake_is_locked(host, bytes))
-        fake_mine.to_wait_for = named(s);
+        fake_mine.to_wait_for = fake_stream_of(s);
+    }
     return cudaSuccess;
 }
 
@@ -278,6 +271,7 @@ typedef struct rows {
 
 static void do_copy_rows(void *rows_) {
     const rows *r = rows_;
+    fake_sleep_for_copy(r->bytes * r->count);
     for (size_t i = 0; i < r->count; i++)
         memcpy(r->to + i * r->to_step, r->from + i * r->from_step, r->bytes);
 }
@@ -308,7 +302,7 @@ typedef struct setting {
 
 static void do_set(void *setting_) {
     const setting *m = setting_;
-    memset(m->memory, m->value, m->bytes);
+    fake_set_memory(m->memory, m->value, m->bytes);
 }
 
 cudaError_t cudaMemsetAsync(void *memory, int value, size_t bytes, cudaStream_t s) {
@@ -328,10 +322,12 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *out, unsigned flags) {
         return result;
     if (flags != (cudaEventDisableTiming | cudaEventBlockingSync))
         fake_stop("cudaEventCreateWithFlags", "flags %u spin or take times", flags);
-    cudaEvent_t e = calloc(1, sizeof *e);
-    if (e == NULL)
-        fake_stop("cudaEventCreateWithFlags", "the host is out of memory");
+    cudaEvent_t e = fake_claim(sizeof *e);
     e->device = fake_mine.device;
+    pthread_mutex_lock(&mutex);
+    e->next = events;
+    events = e;
+    pthread_mutex_unlock(&mutex);
     fake_add(FAKE_EVENTS, 1);
     *out = e;
     return cudaSuccess;
@@ -361,7 +357,7 @@ static void do_await(void *moment_) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
-    s = named(s);
+    s = fake_stream_of(s);
     const bool behind_copy = s != NULL && fake_mine.to_wait_for == s;
     if (behind_copy)
         fake_mine.to_wait_for = NULL;
@@ -372,10 +368,10 @@ cudaError_t cudaEventRecord(cudaEvent_t e, cudaStream_t s) {
         return result;
     fake_mine.to_wait_with = behind_copy ? e : NULL;
     expect_event(e, "cudaEventRecord");
-    expect_stream(s, "cudaEventRecord");
+    fake_expect_stream(s, "cudaEventRecord");
     if (e->device != s->device)
         fake_stop("cudaEventRecord", "an event of device %d", e->device);
-    const moment m = {e, atomic_fetch_add(&e->recorded, 1) + 1};
+    const moment m = {e, ++e->recorded};
     give(s, do_raise, &m, sizeof m);
     return cudaSuccess;
 }
@@ -384,10 +380,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t s, cudaEvent_t e, unsigned flags) {
     (void)flags;
     fake_enter_device("cudaStreamWaitEvent");
     fake_expect_no_capture("cudaStreamWaitEvent");
-    s = named(s);
+    s = fake_stream_of(s);
     expect_event(e, "cudaStreamWaitEvent");
-    expect_stream(s, "cudaStreamWaitEvent");
-    const moment m = {e, atomic_load(&e->recorded)};
+    fake_expect_stream(s, "cudaStreamWaitEvent");
+    const moment m = {e, e->recorded};
     give(s, do_await, &m, sizeof m);
     return fake_keep(fake_stays());
 }
@@ -400,7 +396,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
         return forbidden;
     if (fake_stays() != cudaSuccess)
         return fake_keep(fake_stays());
-    return fake_keep(counter_has(&e->passed, atomic_load(&e->recorded)) ? cudaSuccess
+    return fake_keep(counter_has(&e->passed, e->recorded) ? cudaSuccess
                                                                         : cudaErrorNotReady);
 }
 
@@ -411,7 +407,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t e) {
     fake_expect_no_capture("cudaEventSynchronize");
     costs_count(COST_WAITS, 1);
     expect_event(e, "cudaEventSynchronize");
-    counter_await(&e->passed, atomic_load(&e->recorded));
+    counter_await(&e->passed, e->recorded);
     return fake_keep(fake_stays());
 }
 
@@ -437,7 +433,7 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t function, void *cont
     const cudaError_t result = fake_begin("cudaLaunchHostFunc", FAKE_CALLBACK);
     if (result != cudaSuccess)
         return result;
-    expect_stream(s, "cudaLaunchHostFunc");
+    fake_expect_stream(s, "cudaLaunchHostFunc");
     costs_count(COST_BELLS, 1);
     fake_add(FAKE_CALLBACKS, 1);
     const callback c = {function, context};
@@ -445,126 +441,12 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t s, cudaHostFn_t function, void *cont
     return cudaSuccess;
 }
 
-/* ---- graphs ---- */
-
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
-    const enum cudaStreamCaptureMode before = fake_mine.mode;
-    fake_enter("cudaThreadExchangeStreamCaptureMode");
-    fake_mine.mode = *mode;
-    *mode = before;
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamIsCapturing(cudaStream_t s, enum cudaStreamCaptureStatus *out) {
-    fake_enter_device("cudaStreamIsCapturing");
-    s = named(s);
-    expect_stream(s, "cudaStreamIsCapturing");
-    *out = s->graph != NULL ? cudaStreamCaptureStatusActive : cudaStreamCaptureStatusNone;
-    return fake_keep(fake_stays());
-}
-
-cudaError_t fake_check_captures(void) {
-    const cudaStream_t s = captured_for_all;
-    if (s == NULL || fake_mine.mode == cudaStreamCaptureModeRelaxed)
-        return cudaSuccess;
-    s->spoiled = true;
-    return fake_keep(cudaErrorStreamCaptureUnsupported);
-}
-
-void fake_spoil_capture(void) {
-    if (fake_mine.captured != NULL)
-        fake_mine.captured->spoiled = true;
-}
-
-cudaError_t cudaStreamBeginCapture(cudaStream_t s, enum cudaStreamCaptureMode mode) {
-    const cudaError_t result = fake_begin("cudaStreamBeginCapture", FAKE_CAPTURE);
-    if (result != cudaSuccess)
-        return result;
-    expect_stream(s, "cudaStreamBeginCapture");
-    if (mode == cudaStreamCaptureModeRelaxed || fake_mine.captured != NULL)
-        fake_stop("cudaStreamBeginCapture", "the relaxed mode, or a second capture");
-    if (mode == cudaStreamCaptureModeGlobal)
-        captured_for_all = s;
-    fake_mine.captured = s;
-    s->spoiled = false;
-    s->graph = graph_open();
-    return cudaSuccess;
-}
-
-cudaError_t cudaStreamEndCapture(cudaStream_t s, cudaGraph_t *out) {
-    fake_enter_device("cudaStreamEndCapture");
-    if (s == NULL || fake_mine.captured != s)
-        fake_stop("cudaStreamEndCapture", "a stream that is not captured");
-    fake_mine.captured = NULL;
-    if (captured_for_all == s)
-        captured_for_all = NULL;
-    sl_vec_graph *notes = s->graph;
-    s->graph = NULL;
-    if (s->spoiled) {
-        graph_close(notes);
-        return fake_keep(cudaErrorStreamCaptureInvalidated);
-    }
-    *out = calloc(1, sizeof **out);
-    if (*out == NULL)
-        fake_stop("cudaStreamEndCapture", "the host is out of memory");
-    (*out)->notes = notes;
-    fake_add(FAKE_GRAPHS, 1);
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t *out, cudaGraph_t graph,
-                                          unsigned long long flags) {
-    (void)flags;
-    const cudaError_t result = fake_begin("cudaGraphInstantiateWithFlags", FAKE_GRAPH);
-    if (result != cudaSuccess)
-        return result;
-    *out = calloc(1, sizeof **out);
-    if (*out == NULL || graph->taken)
-        fake_stop("cudaGraphInstantiateWithFlags", "the host is out of memory, or a second time");
-    (*out)->notes = graph->notes;
-    graph->taken = true;
-    fake_add(FAKE_GRAPHS, 1);
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-    fake_enter("cudaGraphDestroy");
-    if (!graph->taken)
-        graph_close(graph->notes);
-    free(graph);
-    fake_add(FAKE_GRAPHS, -1);
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s) {
-    fake_enter_device("cudaGraphLaunch");
-    fake_expect_no_capture("cudaGraphLaunch");
-    const cudaError_t result = fake_result(FAKE_LAUNCH);
-    if (result != cudaSuccess)
-        return result;
-    expect_stream(s, "cudaGraphLaunch");
-    pthread_mutex_lock(&s->mutex);
-    graph_give(graph->notes, &s->work);
-    pthread_mutex_unlock(&s->mutex);
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
-    fake_enter("cudaGraphExecDestroy");
-    graph_close(graph->notes);
-    free(graph);
-    fake_add(FAKE_GRAPHS, -1);
-    return fake_keep(fake_stays());
-}
-
 /* ---- kernels ---- */
 
 bool fake_kernel_begins(void) {
     wait_while(&kernels_held);
-    pthread_mutex_lock(&mutex);
-    const cudaError_t error = kernel_error;
-    kernel_error = cudaSuccess;
-    pthread_mutex_unlock(&mutex);
+    const cudaError_t error =
+        (cudaError_t)atomic_exchange_explicit(&kernel_error, cudaSuccess, memory_order_relaxed);
     if (error != cudaSuccess)
         fake_break(error);
     return error == cudaSuccess;

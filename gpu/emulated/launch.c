@@ -1,5 +1,5 @@
-/* emulated_launch.c - see emulated_launch.h. */
-#include "gpu/emulated_launch.h"
+/* launch.c - see launch.h. */
+#include "gpu/emulated/launch.h"
 
 #include <pthread.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* emulated_launch.h - the threads of a launch on the host: one after the other, or as one of these
+/* launch.h - the threads of a launch on the host: one after the other, or as one of these
  * environment variables says, to find what a GPU would make of a kernel's mistakes:
  *   STARLING_LAUNCH=N     on N threads of the host at once, in no order
  *   STARLING_CONTRACTS    ends the program if a kernel reads memory as constant that its launch
@@ -21,9 +21,6 @@ typedef struct host_kernel {
     bool blocks;  /* its threads work together */
     void (*run)(const void *arguments, const launch_share *share);
 } host_kernel;
-
-/* Of each kernel, by its number in launches.h. */
-extern const host_kernel host_kernels[];
 enum { HOST_KERNEL_BYTES_MAX = 1584 };
 
 /* Reads the environment. */

@@ -1,0 +1,62 @@
+/* rooms.c - a model that is read where it is published: it does not change there, and its next
+ * value is made in another room; see starling/node.h.
+ *
+ * There are three. A neighbour that has sent its message of one exchange has read all of the one
+ * before, so of three rooms the one that was published two exchanges ago is free. Where a neighbour
+ * is lost, or says late what it has read, none may be: then the sum goes over the model, as without
+ * rooms, and the driver copies what it sends.
+ */
+#include "node/state.h"
+
+#include <string.h>
+
+#include "starling/steps.h"
+
+/* Is all that becomes of what the stage publishes the next model? */
+static bool moves(const sl_stage *stage) {
+    return stage->in_place && stage->vector == sl_publish_model &&
+           stage->combine == sl_mix_models && stage->own == NULL;
+}
+
+bool sl_node_moves(const sl_node_settings *s) {
+    const sl_algorithm_config *config = &s->plan->config;
+    const sl_algorithm *a = sl_algorithm_of(config, NULL);
+    bool any = false;
+    for (size_t i = 0; a != NULL && a->async == NULL && i < a->stage_count; i++)
+        any = any || moves(&a->stages[i]);
+    return any && !s->lends && s->plan->phase_count == 0 &&
+           config->compressor.kind == SL_COMPRESSOR_IDENTITY;
+}
+
+void sl_node_take_rooms(sl_node *n, float *rooms, size_t stride) {
+    memcpy(rooms, n->state.x, n->settings.dimension * sizeof *rooms);
+    n->settings.vec->release(n->state.x);
+    n->state.x = rooms;
+    n->rooms = (sl_rooms){.memory = rooms, .stride = stride};
+}
+
+void sl_node_free_rooms(sl_node *n, unsigned rooms) {
+    n->rooms.free = rooms;
+}
+
+uint32_t sl_rooms_home(const sl_node *n) {
+    return (uint32_t)((size_t)(n->state.x - n->rooms.memory) / n->rooms.stride);
+}
+
+float *sl_rooms_find(const sl_node *n) {
+    if (n->rooms.free == 0 || n->state.alone || !moves(n->step.what.stage))
+        return NULL;
+    const uint32_t home = sl_rooms_home(n);
+    for (uint32_t i = 1; i < SL_NODE_ROOMS; i++) {
+        const uint32_t room = (home + i) % SL_NODE_ROOMS;
+        if (n->rooms.free >> room & 1)
+            return n->rooms.memory + room * n->rooms.stride;
+    }
+    return NULL;
+}
+
+void sl_rooms_move(sl_node *n) {
+    if (n->state.sum != NULL)
+        n->state.x = n->state.sum;
+    n->state.sum = NULL;
+}
