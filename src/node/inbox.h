@@ -15,6 +15,7 @@ typedef struct sl_arrival {
     double scalar;
     sl_payload payload;
     bool silent; /* the whole message */
+    bool on_device;
     void *token;
 } sl_arrival;
 
@@ -31,6 +32,11 @@ typedef struct sl_inbox {
     void **released;  /* tokens that go back; there is room for all that are held, and one more */
     size_t released_count, released_room;
 } sl_inbox;
+
+static inline void *const *sl_inbox_released(const sl_inbox *inbox, size_t *count) {
+    *count = inbox->released_count;
+    return inbox->released;
+}
 
 /* Of zeros, or after sl_inbox_end, whose tokens stay among those that go back. staged_max: tokens
  * that may be held beside those in the queues. SL_ENOMEM. */
