@@ -126,6 +126,7 @@ static void change_head(sl_frame *head) {
         head->silent = world_chance(0.5);
         head->is_void = world_chance(0.5);
         head->unsummed = world_chance(0.5);
+        head->refers = world_chance(0.3);
         break;
     }
 }

@@ -148,6 +148,7 @@ static sl_session_options draw_options(void) {
     o.nodes = s.nodes;
     o.same_start = world_chance(0.5);
     overlaps = strstr(s.text, "\"name\": \"d-psgd\"}") != NULL && world_chance(0.7);
+    overlaps = overlaps && strstr(s.text, "\"overlap\": \"none\"") != NULL; /* of one kind */
     o.overlap = overlaps;
     average_every = 1 + world_draw() % 4;
     meddles = average_every > 2;
