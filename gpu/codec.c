@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "gpu/device.h"
+#include "gpu/memory.h"
 #include "gpu/subset.h"
 
 enum {
@@ -42,7 +43,8 @@ typedef struct encoder {
     share_state *shares;
     subset subset;
     /* of the copies out */
-    uint8_t *host;
+    uint8_t *host;                    /* or device memory that others read, too */
+    bool is_shared;                   /* it is that */
     uint32_t *report;                 /* on the host: marks[0], then counts */
     sl_vec_event *reported, **copied; /* (copies) */
     size_t copies, parts_of_copy;
@@ -372,6 +374,16 @@ static const float *vector_of(encoder *e, const sl_source *source) {
     return e->vector;
 }
 
+/* To where messages leave from. On the device one copy is as fast as several. */
+static size_t copies_of(const encoder *e) {
+    return e->is_shared ? 1 : e->copies;
+}
+
+/* The one with this part. */
+static size_t copy_of(const encoder *e, uint32_t part) {
+    return e->is_shared ? 0 : part / e->parts_of_copy;
+}
+
 static void begin_copies(encoder *e) {
     const size_t stride = e->layout.stride;
     device_order_out();
@@ -379,13 +391,14 @@ static void begin_copies(encoder *e) {
     if (e->counts != NULL)
         device_begin_copy_out(e->report + 1, e->counts, e->c.parts * sizeof *e->counts);
     device_event_record_out(e->reported);
-    for (size_t i = 0; e->host != NULL && i < e->copies; i++) {
-        const size_t first = i * e->parts_of_copy,
-                     parts = smaller(e->parts_of_copy, e->c.parts - first);
+    for (size_t i = 0; e->host != NULL && i < copies_of(e); i++) {
+        const size_t first = i * e->parts_of_copy, all = e->c.parts - first,
+                     parts = e->is_shared ? all : smaller(e->parts_of_copy, all);
         size_t bytes = parts * stride;
         if (e->c.form == CODING_PLAIN)
             bytes = smaller(bytes, e->c.dimension * sizeof(float) - first * stride);
-        device_begin_copy_out(e->host + first * stride, e->layout.parts + first * stride, bytes);
+        (e->is_shared ? device_begin_copy : device_begin_copy_out)(
+            e->host + first * stride, e->layout.parts + first * stride, bytes);
         device_event_record_out(e->copied[i]);
     }
 }
@@ -393,11 +406,12 @@ static void begin_copies(encoder *e) {
 static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source, void *host) {
     encoder *e = encoder_;
     const float *v = vector_of(e, source);
-    e->host = host;
-    e->passed = 0;
     device_event_follow(e->reported); /* the last message's report and parts must be copied before
                                          they are overwritten */
-    device_event_follow(e->copied[e->copies - 1]);
+    device_event_follow(e->copied[copies_of(e) - 1]);
+    e->host = host;
+    e->is_shared = host != NULL && memory_is_shared(host);
+    e->passed = 0;
     if (v == NULL) /* out of memory: reported with the first part */
         return;
     device_clear(e->marks, (1 + 2 * e->buckets) * sizeof *e->marks);
@@ -468,7 +482,7 @@ static void sizes(void *encoder_, uint32_t *out) {
 
 static bool ready(void *encoder_, uint32_t part, int notify_fd) {
     encoder *e = encoder_;
-    const size_t copy = part / e->parts_of_copy;
+    const size_t copy = copy_of(e, part);
     if (e->memory.failed || copy < e->passed)
         return true;
     if ((copy == 0 && !device_event_passed(e->reported, notify_fd)) ||
@@ -480,7 +494,7 @@ static bool ready(void *encoder_, uint32_t part, int notify_fd) {
 
 /* Waits for the copy that holds the part. */
 static void await_copy(encoder *e, uint32_t part) {
-    const size_t copy = part / e->parts_of_copy;
+    const size_t copy = copy_of(e, part);
     if (copy < e->passed)
         return;
     device_event_wait(e->reported);

@@ -4,8 +4,11 @@
 
 #include "gpu/cuda.h"
 
+/* On each multiprocessor: so a thread has at most 64 registers, whichever compiler chooses. */
+enum { BLOCKS_AT_ONCE = 4 };
+
 #define DEFINE_KERNEL(name)                                                                        \
-    static __global__ __launch_bounds__(BLOCK_THREADS) void kernel_##name(                         \
+    static __global__ __launch_bounds__(BLOCK_THREADS, BLOCKS_AT_ONCE) void kernel_##name(         \
         const __grid_constant__ name##_args arguments, size_t threads) {                           \
         const size_t i = (size_t)blockIdx.x * blockDim.x + threadIdx.x;                            \
         if (i < threads)                                                                           \
@@ -15,7 +18,7 @@ SL_KERNELS(DEFINE_KERNEL)
 SL_LAYER_KERNELS(DEFINE_KERNEL)
 
 #define DEFINE_BLOCK_KERNEL(name)                                                                  \
-    static __global__ __launch_bounds__(BLOCK_THREADS) void kernel_##name(                         \
+    static __global__ __launch_bounds__(BLOCK_THREADS, BLOCKS_AT_ONCE) void kernel_##name(         \
         const __grid_constant__ name##_args arguments) {                                           \
         __shared__ name##_memory memory;                                                           \
         const block_place at = {threadIdx.x, blockIdx.x, gridDim.x};                               \

@@ -32,7 +32,7 @@ typedef struct lane {
 
 struct sl_vec_event {
     cudaEvent_t cuda;
-    cuda_way way;       /* the stream on which it was last recorded */
+    cuda_way way;  /* the stream on which it was last recorded */
     bool notified; /* a notification was requested since */
     /* and ever, of a time when it was last recorded there; NULL: none was */
     cudaStream_t notified_on[WAYS];

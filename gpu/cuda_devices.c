@@ -12,8 +12,8 @@ static void explain_none(cudaError_t result, char text[DEVICE_TEXT_MAX]) {
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");
     const bool none = result == cudaSuccess || result == cudaErrorNoDevice;
     if (result == cudaErrorInsufficientDriver)
-        snprintf(text, DEVICE_TEXT_MAX, "no NVIDIA driver, or one that is older than CUDA %d.%d",
-                 CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+        snprintf(text, DEVICE_TEXT_MAX, "no NVIDIA driver, or one that is older than CUDA %d",
+                 CUDART_VERSION / 1000);
     else if (none && visible != NULL)
         snprintf(
             text, DEVICE_TEXT_MAX,

@@ -1,4 +1,5 @@
-/* cuda_launch.c - launches of a GPU's kernels: all of the lists in kernels.h and layer_kernels.h. */
+/* cuda_launch.c - launches of a GPU's kernels: all of the lists in kernels.h and layer_kernels.h.
+ */
 #include "gpu/cuda.h"
 
 /* Failures say "launching NAME". */

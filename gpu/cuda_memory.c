@@ -1,4 +1,5 @@
-/* cuda_memory.c - a GPU's memory, what is noted to be repeated, and streams and memory of others. */
+/* cuda_memory.c - a GPU's memory, what is noted to be repeated, and streams and memory of others.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -183,6 +183,11 @@ void device_begin_copy_out(void *host, const void *from, size_t bytes) {
                "a background copy from the device");
 }
 
+void device_begin_copy(void *to, const void *from, size_t bytes) {
+    cuda_check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, cuda_stream(OUT)),
+               "a background copy on the device");
+}
+
 static void record_event(sl_vec_event *event, cuda_way way) {
     event->way = way;
     event->notified = false;

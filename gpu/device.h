@@ -1,6 +1,6 @@
-/* device.h - the operations of a device: memory, copies, launches, matrix products. cuda.cu and
- * cublas.c implement them for a GPU, emulated.c for the host; vec.c, codec.c and the layers use
- * them.
+/* device.h - the operations of a device: memory, copies, launches, matrix products. cuda_*.c and
+ * cublas.c implement them over the CUDA runtime of a toolkit, or of emulated/, on the host; vec.c,
+ * codec.c and the layers use them.
  *
  * Each calling thread has a lane: a stream of operations (launches, copies, clearing), in the
  * order of its calls, and two streams for background copies, one in and one out. Only events, and
@@ -55,6 +55,13 @@ void device_clear(void *memory, size_t bytes);
 void device_copy_in(void *to, const void *host, size_t bytes);
 /* `host` is page-locked. It must not change before a copy out or device_fence returns. */
 void device_copy_in_later(void *to, const void *host, size_t bytes);
+/* Memory that other processes of this host map, by the descriptor; *descriptor is the caller's to
+ * close. NULL: text says why. Closing waits for the calling thread's operations. */
+typedef struct device_share device_share;
+device_share *device_share_open(size_t bytes, int *descriptor, char text[DEVICE_TEXT_MAX]);
+device_share *device_share_map(int descriptor, size_t bytes, char text[DEVICE_TEXT_MAX]);
+void *device_share_memory(const device_share *share);
+void device_share_close(device_share *share);
 /* On the device; the two do not overlap. */
 void device_copy(void *to, const void *from, size_t bytes);
 /* Synchronous. */
@@ -77,6 +84,7 @@ bool device_event_passed(sl_vec_event *event, int notify_fd);
  * when they are done. */
 void device_order_out(void);
 void device_begin_copy_out(void *host, const void *from, size_t bytes);
+void device_begin_copy(void *to, const void *from, size_t bytes); /* on the device, as out */
 void device_begin_copies_in(const sl_vec_rows *copies, size_t count, sl_vec_event *after,
                             sl_vec_event *copied);
 

@@ -226,13 +226,14 @@ SL_SHARED void pack_eight(const uint32_t c[EIGHT], uint32_t width, uint64_t *low
     *high = second >> (WORD_BITS - 4 * width);
 }
 
-SL_SHARED void unpack_eight(uint64_t low, uint64_t high, uint32_t width, uint32_t c[EIGHT]) {
-    const uint64_t second = width < 16 ? low >> 4 * width | high << (WORD_BITS - 4 * width) : high;
-    const uint32_t mask = (1u << width) - 1;
-    for (uint32_t e = 0; e < FOUR; e++) {
-        c[e] = (uint32_t)(low >> e * width) & mask;
-        c[FOUR + e] = (uint32_t)(second >> e * width) & mask;
-    }
+/* The second four of eight codes, as low has the first. */
+SL_SHARED uint64_t second_four(uint64_t low, uint64_t high, uint32_t width) {
+    return width < 16 ? low >> 4 * width | high << (WORD_BITS - 4 * width) : high;
+}
+
+/* Code e of eight. */
+SL_SHARED uint32_t code_at(uint64_t first, uint64_t second, uint32_t width, uint32_t e) {
+    return (uint32_t)((e < FOUR ? first : second) >> e % FOUR * width) & ((1u << width) - 1);
 }
 
 /* Writes the lowest `bytes` bytes of low | high << 64. */
@@ -476,18 +477,17 @@ typedef struct add_eight_args {
 SL_SHARED void add_codes(const add_eight_args *a, coding_code code, float weight,
                          const float *scale, const uint8_t *packed, uint32_t n, uint32_t next,
                          float sums[EIGHT]) {
-    uint32_t codes[EIGHT];
     uint64_t low, high;
     if (n == EIGHT)
         get_words(packed, a->width, &low, &high);
     else
         get_bytes(packed, (n * a->width + 7) / 8, &low, &high);
     code_units u = units_of(code, weight, a->levels, a->tau, a->scales.floats, scale);
-    unpack_eight(low, high, a->width, codes);
+    const uint64_t second = second_four(low, high, a->width);
     if (n == EIGHT && next == EIGHT) {
         SL_UNROLL(8)
         for (uint32_t e = 0; e < EIGHT; e++)
-            sums[e] += increment_of(code, a->width, u, codes[e]);
+            sums[e] += increment_of(code, a->width, u, code_at(low, second, a->width, e));
         return;
     }
     SL_UNROLL(8)
@@ -497,7 +497,7 @@ SL_SHARED void add_codes(const add_eight_args *a, coding_code code, float weight
             scale += a->scales.floats;
             u = units_of(code, weight, a->levels, a->tau, a->scales.floats, scale);
         }
-        sums[e] += increment_of(code, a->width, u, codes[e]);
+        sums[e] += increment_of(code, a->width, u, code_at(low, second, a->width, e));
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <search.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "gpu/device.h"
@@ -121,4 +122,69 @@ void *memory_list_take(memory_list *list, size_t bytes) {
 void memory_list_give_back(memory_list *list) {
     while (list->count > 0)
         memory_give_back(list->blocks[--list->count]);
+}
+
+/* ---- memory that others map, or have made ---- */
+
+typedef struct shared {
+    struct shared *next;
+    device_share *share;
+    size_t bytes, counted; /* counted: as taken by this process */
+} shared;
+static shared *all_shared;
+
+static void *keep_shared(device_share *share, size_t bytes, size_t counted,
+                         char text[SL_SHARE_WHY_MAX], const char *why) {
+    shared *s = share != NULL ? malloc(sizeof *s) : NULL;
+    if (s == NULL) {
+        snprintf(text, SL_SHARE_WHY_MAX, "%.*s", SL_SHARE_WHY_MAX - 1,
+                 share == NULL ? why : "out of memory");
+        device_share_close(share);
+        taken -= counted;
+        return NULL;
+    }
+    *s = (shared){all_shared, share, bytes, counted};
+    all_shared = s;
+    return device_share_memory(share);
+}
+
+void *memory_share_open(size_t bytes, int *descriptor, char text[SL_SHARE_WHY_MAX]) {
+    char why[DEVICE_TEXT_MAX] = "device_memory_gb leaves no room for it";
+    pthread_mutex_lock(&mutex);
+    const bool fits = limit == 0 || (taken <= limit && bytes <= limit - taken);
+    taken += fits ? bytes : 0;
+    void *memory = keep_shared(fits ? device_share_open(bytes, descriptor, why) : NULL, bytes,
+                               fits ? bytes : 0, text, why);
+    pthread_mutex_unlock(&mutex);
+    return memory;
+}
+
+const void *memory_share_map(int descriptor, size_t bytes, char text[SL_SHARE_WHY_MAX]) {
+    char why[DEVICE_TEXT_MAX];
+    pthread_mutex_lock(&mutex);
+    const void *memory = keep_shared(device_share_map(descriptor, bytes, why), bytes, 0, text, why);
+    pthread_mutex_unlock(&mutex);
+    return memory;
+}
+
+void memory_share_close(const void *memory) {
+    pthread_mutex_lock(&mutex);
+    shared **at = &all_shared;
+    while (device_share_memory((*at)->share) != memory)
+        at = &(*at)->next;
+    shared *s = *at;
+    *at = s->next;
+    taken -= s->counted;
+    device_share_close(s->share);
+    free(s);
+    pthread_mutex_unlock(&mutex);
+}
+
+bool memory_is_shared(const void *memory) {
+    bool found = false;
+    pthread_mutex_lock(&mutex);
+    for (const shared *s = all_shared; s != NULL && !found; s = s->next)
+        found = (uintptr_t)memory - (uintptr_t)device_share_memory(s->share) < s->bytes;
+    pthread_mutex_unlock(&mutex);
+    return found;
 }

@@ -182,6 +182,12 @@ static const sl_guest_ops guest = {
     .leave = device_guest_leave,
 };
 
+static const sl_share_ops share = {
+    .open = memory_share_open,
+    .map = memory_share_map,
+    .close = memory_share_close,
+};
+
 const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
     static bool opened;
     memory_bound(memory_limit);
@@ -217,6 +223,7 @@ const sl_vec_ops *vec_open(int index, size_t memory_limit, char *text) {
         .fence = fence,
         .async = &async,
         .guest = &guest,
+        .share = &share,
         .coder = codec_table(),
         .layers = layers_backend(),
     };

@@ -18,8 +18,9 @@ passed, and the run says that it is unsteady. More than UNSTEADY of them are no 
 as they went first.
 
 The group cuda needs an nvcc that works, which tools/setup does not install, but no GPU, and is
-skipped without. The group debian13 needs root and Debian's archive, makes a Debian 13 of its own in
-build-releases/ (tools/releases.py), and is skipped without.
+skipped without. The group cuda12 fetches Debian 13's nvcc (tools/toolkit.py), and is skipped where
+the archive has none. The group debian13 needs root and Debian's archive, makes a Debian 13 of its
+own in build-releases/ (tools/releases.py), and is skipped without.
 """
 
 import argparse
@@ -37,12 +38,14 @@ import threading
 import time
 
 import releases
+import toolkit
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 WORK = os.path.join(ROOT, "build-test")
 SANITIZED = os.path.join(ROOT, "build-sanitized")
 THREADS = os.path.join(ROOT, "build-threads")
 FUZZ = os.path.join(ROOT, "build-fuzz")
+CUDA12 = os.path.join(ROOT, "build-cuda12")
 RELEASE = "trixie"  # Debian 13
 DOWNLOAD_SECONDS = 1800
 SUITES = ("headers", "tidy", "unit", "plain", "cuda", "cores", "parity", "python", "chaos")
@@ -279,15 +282,9 @@ def call(command, timeout, env=None, cwd=ROOT):
     began = time.monotonic()
     mark = f"STARLING_TEST={os.getpid()}-{next(NUMBERS)}"
     with tempfile.TemporaryFile() as file:
-        child = subprocess.Popen(
-            command,
-            cwd=cwd,
-            env={**os.environ, **(env or {}), **dict([mark.split("=")])},
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        streams = {"stdin": subprocess.DEVNULL, "stdout": file, "stderr": subprocess.STDOUT}
+        env = {**os.environ, **(env or {}), **dict([mark.split("=")])}
+        child = subprocess.Popen(command, cwd=cwd, env=env, start_new_session=True, **streams)
         late = []
 
         def end():
@@ -412,14 +409,13 @@ def sanitizer_options(sanitizer, optimization, *c_args):
     ]
 
 
-def plain_build(suites, asked, packages, usual):
+def plain_build(suites, asked, left_out, usual):
     """With the plug-in for GPUs where nvcc works: its tests need no GPU. An nvcc that only seems to
-    work ends nothing, unless somebody has asked for these tests. packages: are they built here?"""
+    work ends nothing, unless somebody has asked for these tests. left_out: labels."""
     spared = None if "cuda" in asked else ("cuda", "-Dcuda=disabled")
 
     def tests():
-        jobs = tests_of(WORK, suites, usual=usual)
-        return [job for job in jobs if packages or job.label != "install test_package"]
+        return [job for job in tests_of(WORK, suites, usual=usual) if job.label not in left_out]
 
     return build(WORK, ["-Dwerror=true"], tests, spared=spared)
 
@@ -441,7 +437,7 @@ def sanitized():
 
 
 def threads():
-    """The emulated device's streams are threads (gpu/emulated_stream.h), and so may be those of a
+    """The emulated device's streams are threads (gpu/emulated/queue.h), and so may be those of a
     launch: what ThreadSanitizer reports of them has no order on a GPU either. Checkpoints are
     written, and events logged, by threads."""
     names = ("launch_races", "test_devices", "checkpoint", "event_log")
@@ -460,15 +456,9 @@ def fuzz_one(name, seconds):
     corpus = os.path.join(FUZZ, "corpus", name)
     seeds = os.path.join(ROOT, "tests", "fuzz", "seeds", name[len("fuzz_") :])
     os.makedirs(corpus, exist_ok=True)
-    command = [
-        os.path.join(FUZZ, "tests", "fuzz", name),
-        f"-max_total_time={seconds}",
-        "-timeout=10",
-        "-rss_limit_mb=2048",
-        "-max_len=65536",
-        f"-artifact_prefix={FUZZ}/{name}-",
-        corpus,
-    ]
+    command = [os.path.join(FUZZ, "tests", "fuzz", name), f"-max_total_time={seconds}"]
+    command += ["-timeout=10", "-rss_limit_mb=2048", "-max_len=65536"]
+    command += [f"-artifact_prefix={FUZZ}/{name}-", corpus]
     code, output, *times = call(
         command + [seeds] * os.path.isdir(seeds), seconds + 120, SANITIZER_ENV
     )
@@ -512,24 +502,39 @@ def tests_in(system, folder):
     return jobs
 
 
+def made_first(what, script, arguments, following):
+    """A script that makes what a build needs, or says why there is none here; then following()."""
+
+    def work():
+        command = [sys.executable, script.__file__, *arguments]
+        code, output, *times = call(command, DOWNLOAD_SECONDS)
+        if code == releases.UNAVAILABLE:
+            return Outcome([("skip", output.strip())], output, *times)
+        if code != 0:
+            return Outcome([("not ok", what)], output, *times)
+        return Outcome([("ok", what)], output, *times, [following()])
+
+    return Job(what, work, BUILD_SECONDS, waits=True)
+
+
 def other_release(release):
     """Another release of Debian, with everything that is built and installed there."""
     system, folder = releases.system_of(release), os.path.join(releases.SOURCES, "build")
 
-    def tests():
-        return tests_in(system, folder)
-
-    def work():
-        code, output, *times = call([sys.executable, releases.__file__, release], DOWNLOAD_SECONDS)
-        if code == releases.UNAVAILABLE:
-            return Outcome([("skip", output.strip())], output, *times)
-        if code != 0:
-            return Outcome([("not ok", "system " + release)], output, *times)
+    def made():
         targets = ("all", "meson-test-prereq")  # later mesons leave what tests need out of `all`
-        made = build(folder, ["-Dwerror=true"], tests, targets=targets, system=system)
-        return Outcome([("ok", "system " + release)], output, *times, [made])
+        tests = lambda: tests_in(system, folder)
+        return build(folder, ["-Dwerror=true"], tests, targets=targets, system=system)
 
-    return Job("system " + release, work, BUILD_SECONDS, waits=True)
+    return made_first("system " + release, releases, [release], made)
+
+
+def cuda12():
+    """What an older nvcc makes of cuda.cu, and the pack of it."""
+    tests = lambda: tests_of(CUDA12, ("cuda",), "cuda12 ")
+    options = ["-Dwerror=true", "-Dcuda=enabled", "--native-file", toolkit.NATIVE_FILE]
+    made = lambda: build(CUDA12, options, tests, targets=["cuda_tests"])
+    return made_first("toolkit of CUDA 12.4", toolkit, [], made)
 
 
 def hide_symbols():
@@ -560,7 +565,7 @@ def read_options(groups):
 
 
 def main():
-    flavours = {"sanitized": sanitized, "threads": threads, "fuzz": fuzz}
+    flavours = {"sanitized": sanitized, "threads": threads, "fuzz": fuzz, "cuda12": cuda12}
     flavours["debian13"] = lambda: other_release(options.suite)
     options = read_options([*SUITES, *flavours])
     wanted = options.groups or USUAL
@@ -572,8 +577,9 @@ def main():
     # The library asks OpenBLAS for one thread; its others would wait at the start by turning round.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     suites = [name for name in wanted if name in SUITES]
-    packages = "debian13" not in wanted  # which builds them once more
-    jobs = [plain_build(suites, options.groups, packages, not options.groups)] if suites else []
+    done_there = {"debian13": "install test_package", "cuda12": "cuda pack"}
+    left_out = [label for name, label in done_there.items() if name in wanted]
+    jobs = [plain_build(suites, options.groups, left_out, not options.groups)] if suites else []
     jobs += [flavours[name]() for name in wanted if name in flavours]
     began = time.monotonic()
     counts = Schedule(jobs).run()

@@ -158,4 +158,3 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
     fake_add(FAKE_GRAPHS, -1);
     return fake_keep(fake_stays());
 }
-

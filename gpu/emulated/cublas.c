@@ -1,8 +1,8 @@
 /* cublas.c - see fake.h: products by OpenBLAS. */
 #include <cblas.h>
 #include <cublas_v2.h>
-#include <stdbool.h>
 #include <dlfcn.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 

@@ -49,6 +49,11 @@ enum cudaStreamCaptureMode {
 };
 enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive };
 enum { cudaStreamNonBlocking = 1, cudaEventBlockingSync = 1, cudaEventDisableTiming = 2 };
+enum cudaDriverEntryPointQueryResult {
+    cudaDriverEntryPointSuccess,
+    cudaDriverEntryPointSymbolNotFound
+};
+enum { cudaEnableDefault = 0 };
 #define cudaStreamLegacy ((cudaStream_t)1)
 #define cudaStreamPerThread ((cudaStream_t)2)
 
@@ -80,6 +85,8 @@ cudaError_t cudaGetDevice(int *device);
 cudaError_t cudaGetDeviceCount(int *count);
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device);
 const char *cudaGetErrorString(cudaError_t error);
+cudaError_t cudaGetDriverEntryPoint(const char *name, void **out, unsigned long long flags,
+                                    enum cudaDriverEntryPointQueryResult *found);
 cudaError_t cudaGetLastError(void);
 cudaError_t cudaGraphDestroy(cudaGraph_t graph);
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph);

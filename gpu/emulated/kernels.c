@@ -23,9 +23,8 @@ SL_LAYER_BLOCK_KERNELS(CHECK_BYTES)
 #define ROW(kernel) [LAUNCH_##kernel] = {#kernel, sizeof(kernel##_args), false, share_##kernel},
 #define BLOCK_ROW(kernel)                                                                          \
     [LAUNCH_##kernel] = {#kernel, sizeof(kernel##_args), true, share_##kernel},
-static const host_kernel kernels[LAUNCHES] = {SL_KERNELS(ROW) SL_LAYER_KERNELS(ROW)
-                                                  SL_BLOCK_KERNELS(BLOCK_ROW)
-                                                      SL_LAYER_BLOCK_KERNELS(BLOCK_ROW)};
+static const host_kernel kernels[LAUNCHES] = {SL_KERNELS(ROW) SL_LAYER_KERNELS(
+    ROW) SL_BLOCK_KERNELS(BLOCK_ROW) SL_LAYER_BLOCK_KERNELS(BLOCK_ROW)};
 
 const void *cuda_kernel(launch kernel) {
     return &kernels[kernel];

@@ -18,8 +18,8 @@ typedef struct block {
     struct block *next; /* while it is free */
     char *at;
     size_t bytes;
-    unsigned order; /* on a device it has 2^order bytes */
-    bool of_host;
+    unsigned order;       /* on a device it has 2^order bytes */
+    bool of_host, shared; /* shared: other memory is mapped there */
     int device;
 } block;
 
@@ -66,18 +66,6 @@ void fake_unlock_memory(void) {
 
 void fake_lock_memory(void) {
     guard(PROT_NONE, -1);
-}
-
-/* A guarded task costs by the pages that were touched; nobody touches a work space. */
-void fake_set_memory(void *memory, int value, size_t bytes) {
-    enum { PAGE = 4096, PAGES = 256 };
-    char *at = memory, *end = at + bytes;
-    if (guarded && value == 0 && bytes >= PAGES * PAGE) {
-        char *first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE, *last = end - (uintptr_t)end % PAGE;
-        memset(at, 0, (size_t)(first - at));
-        at = madvise(first, (size_t)(last - first), MADV_DONTNEED) == 0 ? last : first;
-    }
-    memset(at, value, (size_t)(end - at));
 }
 
 /* ---- where something is ---- */
@@ -134,6 +122,27 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const vo
     return cudaSuccess;
 }
 
+static bool is_shared(const void *memory) {
+    pthread_mutex_lock(&mutex);
+    const block *b = find(memory, 1);
+    const bool shared = b != NULL && b->shared;
+    pthread_mutex_unlock(&mutex);
+    return shared;
+}
+
+/* A guarded task costs by the pages that were touched; nobody touches a work space. */
+void fake_set_memory(void *memory, int value, size_t bytes) {
+    enum { PAGE = 4096, PAGES = 256 };
+    char *at = memory, *end = at + bytes;
+    if (guarded && value == 0 && bytes >= PAGES * PAGE && !is_shared(memory)) {
+        char *first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE,
+             *last = end - (uintptr_t)end % PAGE;
+        memset(at, 0, (size_t)(first - at));
+        at = madvise(first, (size_t)(last - first), MADV_DONTNEED) == 0 ? last : first;
+    }
+    memset(at, value, (size_t)(end - at));
+}
+
 /* ---- blocks ---- */
 
 /* With the mutex held. False: out of memory. */
@@ -170,8 +179,7 @@ static cudaError_t take(void **out, size_t bytes, bool of_host) {
                  .of_host = of_host,
                  .device = fake_mine.device};
     if (of_host)
-        b->at = aligned_alloc(1 << ALIGNED_LOG2,
-                              ((bytes >> ALIGNED_LOG2) + 1) << ALIGNED_LOG2);
+        b->at = aligned_alloc(1 << ALIGNED_LOG2, ((bytes >> ALIGNED_LOG2) + 1) << ALIGNED_LOG2);
     pthread_mutex_lock(&mutex);
     const bool placed = of_host ? b->at != NULL : place_in_arena(b);
     if (placed && tsearch(b, &blocks, by_place) == NULL)
@@ -246,4 +254,41 @@ cudaError_t cudaMemGetInfo(size_t *left, size_t *total) {
     *left = *total - taken;
     pthread_mutex_unlock(&mutex);
     return fake_keep(fake_stays());
+}
+
+/* ---- addresses without memory ---- */
+
+void *fake_reserve(size_t bytes) {
+    block *b = bytes <= arena_bytes ? calloc(1, sizeof *b) : NULL;
+    if (b == NULL)
+        return NULL;
+    *b = (block){.bytes = bytes, .order = ALIGNED_LOG2, .shared = true, .device = fake_mine.device};
+    pthread_mutex_lock(&mutex);
+    const bool placed = place_in_arena(b);
+    if (placed && tsearch(b, &blocks, by_place) == NULL)
+        fake_stop("cuMemAddressReserve", "the host is out of memory");
+    pthread_mutex_unlock(&mutex);
+    void *at = placed ? b->at : NULL;
+    if (!placed)
+        free(b);
+    return at;
+}
+
+void fake_give_back_addresses(void *at) {
+    pthread_mutex_lock(&mutex);
+    block *b = find(at, 1);
+    if (b == NULL || b->at != at)
+        fake_stop("cuMemAddressFree", "%p was not reserved, or is free", at);
+    forget(b);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* As accessible as the rest at the time. */
+bool fake_map(void *at, size_t bytes, int file) {
+    const int kind = file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    pthread_mutex_lock(&mutex);
+    const int access = guarded && under_way == 0 ? PROT_NONE : PROT_READ | PROT_WRITE;
+    const bool mapped = mmap(at, bytes, access, kind | MAP_FIXED, file, 0) == at;
+    pthread_mutex_unlock(&mutex);
+    return mapped;
 }

@@ -143,6 +143,11 @@ cudaError_t cuStreamEndCapture(cudaStream_t s, cudaGraph_t *out) {
     return cudaStreamEndCapture(s, out);
 }
 
+cudaError_t cuGraphDestroy(cudaGraph_t graph);
+cudaError_t cuGraphDestroy(cudaGraph_t graph) {
+    return cudaGraphDestroy(graph);
+}
+
 void fake_await_all(void) {
     for (cudaStream_t s = streams; s != NULL; s = s->next) {
         pthread_mutex_lock(&ending);
@@ -396,8 +401,7 @@ cudaError_t cudaEventQuery(cudaEvent_t e) {
         return forbidden;
     if (fake_stays() != cudaSuccess)
         return fake_keep(fake_stays());
-    return fake_keep(counter_has(&e->passed, e->recorded) ? cudaSuccess
-                                                                        : cudaErrorNotReady);
+    return fake_keep(counter_has(&e->passed, e->recorded) ? cudaSuccess : cudaErrorNotReady);
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t e) {

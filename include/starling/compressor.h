@@ -210,10 +210,11 @@ SL_API int sl_encoder_part(sl_encoder *encoder, uint32_t part, const sl_source *
  * or 0) is signalled when it would (sl_async_ops.event_passed). */
 SL_API bool sl_encoder_ready(sl_encoder *encoder, uint32_t part, int notify_fd);
 
-/* Encode vectors of a device ahead, into memory of vec->allocate_host(): parts * part_bytes_max
- * bytes, each rounded up to SL_VEC_ALIGNMENT. Call it once, before the first message;
- * sl_encoder_part then ignores its buffer. Without it, payloads stay on the device. */
-SL_API void sl_encoder_stage(sl_encoder *encoder, void *host);
+/* Encode vectors of a device ahead, into memory of vec->allocate_host() or vec->share: parts *
+ * part_bytes_max bytes, each rounded up to SL_VEC_ALIGNMENT. Call it before the first message, and
+ * before any that is to be elsewhere; sl_encoder_part then ignores its buffer. Without it, payloads
+ * stay on the device. */
+SL_API void sl_encoder_stage(sl_encoder *encoder, void *memory);
 /* The bytes of all parts of a message that a device encodes, after its first part. */
 SL_API void sl_encoder_sizes(const sl_encoder *encoder, uint32_t *sizes);
 /* The last part, where the vectors are, for a decoder on this host. Valid until the next part. */

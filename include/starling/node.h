@@ -65,6 +65,12 @@ typedef struct sl_node_view {
     uint32_t broken_count;
 } sl_node_view;
 
+/* Device memory that neighbours read, for one message; NULL: it leaves from the host. */
+typedef struct sl_way_out {
+    void *(*take)(void *context, size_t bytes); /* NULL: there is none */
+    void *context;
+} sl_way_out;
+
 typedef struct sl_node_settings {
     uint32_t rank;
     uint32_t ranks; /* of nodes at their own times: how many any view may have; 0: the topology's */
@@ -99,6 +105,7 @@ typedef struct sl_node_settings {
                       device: no call blocks then; 0: none */
     bool direct;   /* payloads, which are ranges of vectors then (identity), leave from and come to
                       the device that vectors are on; else the host */
+    sl_way_out way_out;
     float *gradient; /* (dimension) shared with other nodes, where driver and algorithm allow it;
                         NULL: the node's own */
     bool lends;      /* sl_node_lend will be called; d-psgd only, and on the host: it takes its form
@@ -153,6 +160,7 @@ typedef struct sl_event {
     double scalar;            /* RECEIVED: what came with it */
     bool silent;              /* RECEIVED: it is part 0, without a payload, and the whole message */
     sl_payload payload;       /* RECEIVED */
+    bool on_device;           /* RECEIVED: the payload is, and stays until the token comes back */
     void *token;              /* RECEIVED: comes back in released */
     double loss;              /* GRADIENT, FINAL */
     size_t from;              /* FINAL: above 0, and falling */

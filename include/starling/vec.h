@@ -116,6 +116,18 @@ typedef struct sl_guest_ops {
     void (*leave)(void);
 } sl_guest_ops;
 
+/* Memory of the device that other processes of this host map. It is there until its owner and all
+ * who have mapped it are gone. */
+enum { SL_SHARE_WHY_MAX = 192 };
+typedef struct sl_share_ops {
+    /* *descriptor is for those others, and the caller's to close. NULL: why. */
+    void *(*open)(size_t bytes, int *descriptor, char why[SL_SHARE_WHY_MAX]);
+    /* What another process has opened, to be read. NULL: why. */
+    const void *(*map)(int descriptor, size_t bytes, char why[SL_SHARE_WHY_MAX]);
+    /* Either. Waits for the calling thread's operations; none else may use it. */
+    void (*close)(const void *memory);
+} sl_share_ops;
+
 /* The memory that holds vectors, in bytes. All 0 where nothing is counted. */
 typedef struct sl_vec_memory {
     size_t free;    /* on the device, for all programs */
@@ -169,6 +181,7 @@ typedef struct sl_vec_ops {
     int (*fence)(sl_error *error);
     const sl_async_ops *async;    /* NULL: operations are complete on return */
     const sl_guest_ops *guest;    /* NULL: there are no streams */
+    const sl_share_ops *share;    /* NULL: vectors are on the host */
     const struct sl_coder *coder; /* compressors on the device (compress/coding.h), or NULL */
     const struct sl_layer_backend *layers; /* layers on the device (learner/layer.h), or NULL */
 } sl_vec_ops;

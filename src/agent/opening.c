@@ -133,6 +133,13 @@ static int give_place(sl_agent *a, sl_node_settings *settings, sl_error *error) 
     return result;
 }
 
+static void *publish(void *agent, size_t bytes) {
+    sl_agent *a = agent;
+    return a->side.published != NULL
+               ? sl_side_publish(&a->side, a->neighbours, a->neighbour_count, bytes)
+               : NULL;
+}
+
 static int open_node(sl_agent *a, sl_error *error) {
     const sl_experiment *e = a->settings.experiment;
     const sl_task *task = &a->settings.task;
@@ -167,6 +174,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.receive_rows = true; /* a neighbour's pool */
     settings.notify_fd = a->notify_fd;
     settings.direct = a->side.direct;
+    settings.way_out = (sl_way_out){publish, a};
     settings.lends = task->lend != NULL;
     settings.turns = a->side.goes_on;
     settings.tensor_ends = task->tensor_ends;
@@ -175,7 +183,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     settings.measure_every = sl_record_every(&e->record, task->rounds);
     result = sl_machine_open(&a->node, &settings, error);
     a->side.now.varies = result == 0 && sl_machine_varies(&a->node);
-    a->side.has_rooms = a->node.rounds != NULL && sl_node_moves(&settings);
+    a->side.has_rooms = a->node.rounds != NULL && settings.vec->on_host && sl_node_moves(&settings);
     a->calls.lasts = a->settings.meets || e->final_average || a->node.own != NULL;
     if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_machine_model(&a->node));
@@ -339,6 +347,27 @@ static bool comes_plain(const sl_agent *a) {
            a->settings.experiment->transport.norm_limit == 0;
 }
 
+/* Messages of plain vectors, whose receivers have nothing to check on the host, leave from the
+ * device's memory where neighbours of this host can read it. */
+static void open_published(sl_agent *a) {
+    void *bases[REGIONS_MAX];
+    size_t bytes[REGIONS_MAX], most = 0;
+    char why[SL_ARENA_WHY_MAX];
+    const size_t count = sl_machine_regions(&a->node, bases, bytes, REGIONS_MAX);
+    if (!a->side.reads || a->side.vec->share == NULL || a->node.rounds == NULL || !comes_plain(a))
+        return;
+    for (size_t i = 0; i < count; i++)
+        most = bytes[i] > most ? bytes[i] : most;
+    a->side.device = a->side.vec->share;
+    a->side.published_bytes = 2 * sl_round_up(most, SL_VEC_ALIGNMENT);
+    if (most > 0 &&
+        !sl_arena_open_on(&a->side.published, a->side.device, a->side.published_bytes, why))
+        sl_agent_notice(a,
+                        "transport.memory: neighbours on this host do not read this GPU's memory: "
+                        "%s; what this agent sends goes through the host's",
+                        why);
+}
+
 static size_t room_bytes(const sl_agent *a) {
     return sl_round_up(a->settings.task.dimension * sizeof(float), SL_VEC_ALIGNMENT);
 }
@@ -364,9 +393,8 @@ static void open_arena(sl_agent *a, size_t copies_bytes) {
 static int open_copies(sl_agent *a, sl_error *error) {
     const uint32_t copies = a->side.direct ? 0 : a->neighbour_count * a->side.limits.window;
     const size_t part_bytes = a->side.limits.part_bytes_max;
-    a->side.reads = copies > 0 && a->side.vec->on_host &&
-                    a->settings.experiment->transport.memory == SL_MEMORY_AUTO;
-    a->side.reads_in_place = comes_plain(a);
+    a->side.reads = copies > 0 && a->settings.experiment->transport.memory == SL_MEMORY_AUTO;
+    a->side.reads_in_place = a->side.vec->on_host && comes_plain(a);
     const size_t bytes = sl_copies_bytes(copies, part_bytes);
     open_arena(a, bytes);
     return sl_copies_open(&a->side.copies, copies, part_bytes, sl_side_share(&a->side, bytes),
@@ -404,7 +432,11 @@ static int open_pools(sl_agent *a, sl_error *error) {
         result = open_envelopes(a, error);
     if (result == 0)
         result = open_copies(a, error);
-    return result != 0 ? result : register_memory(a, error);
+    if (result == 0)
+        result = register_memory(a, error);
+    if (result == 0)
+        open_published(a);
+    return result;
 }
 
 /* Not at all, unless settings.meets, or agents agree on a checkpoint, or average their models at
@@ -561,6 +593,7 @@ void sl_agent_close(sl_agent **agent) {
     sl_trust_close(a);
     sl_saving_close(a);
     sl_copies_close(&a->side.copies);
+    sl_arena_close(&a->side.published);
     sl_calls_close(&a->calls);
     sl_averaging_close(a);
     if (a->side.payload_memory != NULL)

@@ -19,17 +19,20 @@ struct sl_arena {
     uint8_t *base;
     size_t bytes;
     int descriptor;
+    const sl_share_ops *device; /* whose memory it is; NULL: the host's */
     uint64_t key[2];
 };
 
 struct sl_arena_map {
     const uint8_t *base;
     size_t bytes;
+    const sl_share_ops *device; /* as above */
     uint64_t key[2];
 };
 
 struct sl_mailbox {
     int descriptor;
+    const sl_share_ops *device; /* that can map memory of devices; NULL: none */
     sl_mailbox_name name;
 };
 
@@ -86,12 +89,31 @@ int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error) {
     return result;
 }
 
+bool sl_arena_open_on(sl_arena **out, const sl_share_ops *device, size_t bytes,
+                      char why[SL_ARENA_WHY_MAX]) {
+    sl_arena *a = calloc(1, sizeof *a);
+    snprintf(why, SL_ARENA_WHY_MAX, "out of memory");
+    if (a != NULL && getrandom(a->key, sizeof a->key, 0) == sizeof a->key) {
+        a->base = device->open(bytes, &a->descriptor, why);
+        a->bytes = bytes;
+        a->device = device;
+    }
+    if (a == NULL || a->base == NULL) {
+        free(a);
+        a = NULL;
+    }
+    *out = a;
+    return a != NULL;
+}
+
 void sl_arena_close(sl_arena **arena) {
     sl_arena *a = *arena;
     if (a == NULL)
         return;
     *arena = NULL;
-    if (a->base != NULL)
+    if (a->base != NULL && a->device != NULL)
+        a->device->close(a->base);
+    else if (a->base != NULL)
         munmap(a->base, a->bytes);
     if (a->descriptor >= 0)
         close(a->descriptor);
@@ -100,6 +122,10 @@ void sl_arena_close(sl_arena **arena) {
 
 uint8_t *sl_arena_memory(const sl_arena *a) {
     return a->base;
+}
+
+bool sl_arena_holds(const sl_arena *a, const void *memory) {
+    return a != NULL && (uintptr_t)memory - (uintptr_t)a->base < a->bytes;
 }
 
 size_t sl_arena_bytes(const sl_arena *a) {
@@ -120,13 +146,17 @@ static int open_socket(void) {
     return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-sl_mailbox *sl_mailbox_open(void) {
+sl_mailbox *sl_mailbox_open(const sl_share_ops *device) {
     struct sockaddr_un address;
+    const int yes = 1;
     sl_mailbox *m = malloc(sizeof *m);
     if (m == NULL)
         return NULL;
     m->descriptor = open_socket();
-    if (m->descriptor < 0 || getrandom(&m->name, sizeof m->name, 0) != sizeof m->name ||
+    m->device = device;
+    if (m->descriptor < 0 ||
+        setsockopt(m->descriptor, SOL_SOCKET, SO_PASSCRED, &yes, sizeof yes) != 0 ||
+        getrandom(&m->name, sizeof m->name, 0) != sizeof m->name ||
         bind(m->descriptor, (const struct sockaddr *)&address, address_of(&m->name, &address)) != 0)
         sl_mailbox_close(&m);
     return m;
@@ -146,20 +176,23 @@ sl_mailbox_name sl_mailbox_name_of(const sl_mailbox *m) {
     return m->name;
 }
 
-/* What is in a mailbox: a key, and beside it the descriptor. */
+/* What is in a mailbox: a key and a kind of memory; and beside it the descriptor, and from the
+ * kernel whose process has sent it. */
 typedef struct letter {
-    uint64_t key[2];
+    struct {
+        uint64_t key[2], on_device;
+    } says;
     struct iovec text;
     union {
         struct cmsghdr header;
-        char bytes[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
     } beside;
     struct msghdr message;
 } letter;
 
 static void prepare(letter *l) {
     *l = (letter){0};
-    l->text = (struct iovec){l->key, sizeof l->key};
+    l->text = (struct iovec){&l->says, sizeof l->says};
     l->message = (struct msghdr){.msg_iov = &l->text,
                                  .msg_iovlen = 1,
                                  .msg_control = l->beside.bytes,
@@ -172,14 +205,16 @@ bool sl_arena_post(const sl_arena *a, const sl_mailbox_name *name, sl_memory_off
     struct sockaddr_un address;
     const int from = open_socket();
     prepare(&l);
-    memcpy(l.key, a->key, sizeof l.key);
+    memcpy(l.says.key, a->key, sizeof l.says.key);
+    l.says.on_device = a->device != NULL;
+    l.message.msg_controllen = CMSG_SPACE(sizeof(int));
     l.message.msg_name = &address;
     l.message.msg_namelen = address_of(name, &address);
     struct cmsghdr *header = CMSG_FIRSTHDR(&l.message);
     *header = (struct cmsghdr){
         .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int))};
     memcpy(CMSG_DATA(header), &a->descriptor, sizeof a->descriptor);
-    const bool is_posted = from >= 0 && sendmsg(from, &l.message, MSG_NOSIGNAL) == sizeof l.key;
+    const bool is_posted = from >= 0 && sendmsg(from, &l.message, MSG_NOSIGNAL) == sizeof l.says;
     if (!is_posted && errno == ECONNREFUSED)
         snprintf(why, SL_ARENA_WHY_MAX, "it has another host, or a network of its own");
     else if (!is_posted)
@@ -203,33 +238,57 @@ static bool say_errno(char why[SL_ARENA_WHY_MAX], const char *what) {
     return false;
 }
 
-/* The next letter's descriptor; -1: it has none. False: there is no letter. */
-static bool take_letter(const sl_mailbox *m, uint64_t key[2], int *descriptor) {
+typedef struct given {
+    int descriptor; /* -1: none */
+    bool on_device;
+    uid_t user; /* of its sender */
+    uint64_t key[2];
+} given;
+
+/* The next letter's. False: there is no letter. */
+static bool take_letter(const sl_mailbox *m, given *out) {
     letter l;
     prepare(&l);
-    const ssize_t bytes = recvmsg(m->descriptor, &l.message, MSG_CMSG_CLOEXEC);
-    const struct cmsghdr *header = CMSG_FIRSTHDR(&l.message);
-    *descriptor = -1;
-    if (bytes < 0)
+    *out = (given){.descriptor = -1, .user = (uid_t)-1};
+    if (recvmsg(m->descriptor, &l.message, MSG_CMSG_CLOEXEC) < 0)
         return false;
-    if (header != NULL && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS &&
-        header->cmsg_len == CMSG_LEN(sizeof(int)))
-        memcpy(descriptor, CMSG_DATA(header), sizeof *descriptor);
-    memcpy(key, l.key, sizeof l.key);
+    for (struct cmsghdr *h = CMSG_FIRSTHDR(&l.message); h != NULL; h = CMSG_NXTHDR(&l.message, h)) {
+        struct ucred from;
+        if (h->cmsg_level != SOL_SOCKET)
+            continue;
+        if (h->cmsg_type == SCM_RIGHTS && h->cmsg_len == CMSG_LEN(sizeof(int)))
+            memcpy(&out->descriptor, CMSG_DATA(h), sizeof out->descriptor);
+        if (h->cmsg_type == SCM_CREDENTIALS && h->cmsg_len == CMSG_LEN(sizeof from)) {
+            memcpy(&from, CMSG_DATA(h), sizeof from);
+            out->user = from.uid;
+        }
+    }
+    memcpy(out->key, l.says.key, sizeof out->key);
+    out->on_device = l.says.on_device != 0;
     return true;
 }
 
-/* The letter with this key; strangers may have put others there. -1: there is none. */
-static int find_letter(const sl_mailbox *m, const uint64_t key[2]) {
-    uint64_t its[2];
-    int descriptor;
-    while (take_letter(m, its, &descriptor)) {
-        if (descriptor >= 0 && memcmp(its, key, sizeof its) == 0)
-            return descriptor;
-        if (descriptor >= 0)
-            close(descriptor);
+/* The letter with this key; strangers may have put others there. */
+static given find_letter(const sl_mailbox *m, const uint64_t key[2]) {
+    given g;
+    while (take_letter(m, &g)) {
+        if (g.descriptor >= 0 && memcmp(g.key, key, sizeof g.key) == 0)
+            return g;
+        if (g.descriptor >= 0)
+            close(g.descriptor);
     }
-    return -1;
+    return (given){.descriptor = -1};
+}
+
+static bool map_device(sl_arena_map *m, const given *g, const sl_share_ops *device,
+                       const sl_memory_offer *offer, char why[SL_ARENA_WHY_MAX]) {
+    if (device == NULL)
+        return say(why, "its memory is a GPU's, which this agent does not read");
+    if (g->user != geteuid())
+        return say(why, "it has another user");
+    const uint8_t *base = device->map(g->descriptor, offer->bytes, why);
+    *m = (sl_arena_map){base, offer->bytes, device, {offer->key[0], offer->key[1]}};
+    return base != NULL;
 }
 
 /* It cannot shrink: what is mapped can always be read. */
@@ -246,24 +305,26 @@ static bool map(sl_arena_map *m, int file, const sl_memory_offer *offer,
     void *base = mmap(NULL, offer->bytes, PROT_READ, MAP_SHARED, file, 0);
     if (base == MAP_FAILED)
         return say_errno(why, "its memory cannot be mapped");
-    *m = (sl_arena_map){base, offer->bytes, {offer->key[0], offer->key[1]}};
+    *m = (sl_arena_map){base, offer->bytes, NULL, {offer->key[0], offer->key[1]}};
     return true;
 }
 
 bool sl_arena_map_open(sl_arena_map **out, const sl_mailbox *from, const sl_memory_offer *offer,
                        char why[SL_ARENA_WHY_MAX]) {
     sl_arena_map *m = calloc(1, sizeof *m);
-    const int file = m != NULL && from != NULL ? find_letter(from, offer->key) : -1;
+    const given g =
+        m != NULL && from != NULL ? find_letter(from, offer->key) : (given){.descriptor = -1};
     if (m == NULL)
         say(why, "out of memory");
-    else if (file < 0)
+    else if (g.descriptor < 0)
         say(why, "its memory has not been handed over");
-    if (file < 0 || !map(m, file, offer, why)) {
+    if (g.descriptor < 0 || !(g.on_device ? map_device(m, &g, from->device, offer, why)
+                                          : map(m, g.descriptor, offer, why))) {
         free(m);
         m = NULL;
     }
-    if (file >= 0)
-        close(file);
+    if (g.descriptor >= 0)
+        close(g.descriptor);
     *out = m;
     return m != NULL;
 }
@@ -273,8 +334,15 @@ void sl_arena_map_close(sl_arena_map **at) {
     if (m == NULL)
         return;
     *at = NULL;
-    munmap((void *)m->base, m->bytes);
+    if (m->device != NULL)
+        m->device->close(m->base);
+    else
+        munmap((void *)m->base, m->bytes);
     free(m);
+}
+
+bool sl_arena_map_is_on_device(const sl_arena_map *m) {
+    return m->device != NULL;
 }
 
 bool sl_arena_map_is_of(const sl_arena_map *m, const sl_memory_offer *offer) {

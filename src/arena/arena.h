@@ -10,6 +10,9 @@
  * /proc/PROCESS/fd would need no mailbox, but is closed to others where an agent has keys: such a
  * process cannot be traced.
  *
+ * The memory may be a device's (sl_share_ops): the driver's descriptor has no user and no seals, so
+ * the socket tells whose process has sent it.
+ *
  * What is in an arena may change while it is read: who reads it checks what it reads.
  */
 #ifndef SL_ARENA_H
@@ -20,27 +23,33 @@
 #include <stdint.h>
 
 #include "starling/error.h"
+#include "starling/vec.h"
 #include "wire/frame.h"
 
 typedef struct sl_arena sl_arena;         /* of this process */
 typedef struct sl_arena_map sl_arena_map; /* of another one, as it is seen here */
 typedef struct sl_mailbox sl_mailbox;
 
-enum { SL_ARENA_WHY_MAX = 192 };
+enum { SL_ARENA_WHY_MAX = SL_SHARE_WHY_MAX };
 
 /* Its pages are taken as they are written, as those of any other memory: the limits of /dev/shm are
  * not its. SL_ENOMEM, and what it does not fit. */
 int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error);
+/* Of a device. false, and why. */
+bool sl_arena_open_on(sl_arena **out, const sl_share_ops *device, size_t bytes,
+                      char why[SL_ARENA_WHY_MAX]);
 void sl_arena_close(sl_arena **arena);
 uint8_t *sl_arena_memory(const sl_arena *arena); /* (bytes) SL_VEC_ALIGNMENT */
+/* Is that inside? Not if arena is NULL. */
+bool sl_arena_holds(const sl_arena *arena, const void *memory);
 size_t sl_arena_bytes(const sl_arena *arena);
 /* Puts it into the mailbox of that name; *out: what its owner is to be told. Does not wait. false,
  * and why: it is not reached from here. */
 bool sl_arena_post(const sl_arena *arena, const sl_mailbox_name *name, sl_memory_offer *out,
                    char why[SL_ARENA_WHY_MAX]);
 
-/* NULL: there is none, for want of descriptors. */
-sl_mailbox *sl_mailbox_open(void);
+/* device: whose memory may come, too; NULL: none. NULL: there is none, for want of descriptors. */
+sl_mailbox *sl_mailbox_open(const sl_share_ops *device);
 void sl_mailbox_close(sl_mailbox **mailbox);
 sl_mailbox_name sl_mailbox_name_of(const sl_mailbox *mailbox);
 
@@ -50,6 +59,7 @@ bool sl_arena_map_open(sl_arena_map **out, const sl_mailbox *from, const sl_memo
 void sl_arena_map_close(sl_arena_map **map);
 /* Is it the arena of this offer? Not if map is NULL. */
 bool sl_arena_map_is_of(const sl_arena_map *map, const sl_memory_offer *offer);
+bool sl_arena_map_is_on_device(const sl_arena_map *map);
 /* So many bytes from there on; NULL: they are not all inside. */
 const uint8_t *sl_arena_map_at(const sl_arena_map *map, uint64_t offset, size_t bytes);
 

@@ -11,7 +11,7 @@
 #include "learner/layers/layer.h"
 #include "starling/device.h"
 
-#define SL_BACKEND_ABI 11u
+#define SL_BACKEND_ABI 12u
 #define SL_BACKEND_ENTRY "sl_backend_entry"
 #define SL_BACKEND_SIZES                                                                           \
     ((sizeof(sl_layer_call) + sizeof(sl_layer) + sizeof(sl_loss_call)) << 48 |                     \

@@ -15,6 +15,7 @@ typedef struct sl_arrival {
     double scalar;
     sl_payload payload;
     bool silent; /* the whole message */
+    bool on_device;
     void *token;
 } sl_arrival;
 

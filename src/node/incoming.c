@@ -101,8 +101,8 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
                             "part %u of step %u with %zu bytes%s is no %s payload", e->part,
                             e->step, e->payload.bytes, e->silent ? ", marked as silent," : "",
                             sl_compressor_name(n->settings.plan->config.compressor.kind));
-    sl_arrival arrival = {e->exchange, e->step,   e->part, e->scalar,
-                          e->payload,  e->silent, e->token};
+    sl_arrival arrival = {e->exchange, e->step,   e->part,      e->scalar,
+                          e->payload,  e->silent, e->on_device, e->token};
     if (sl_inbox_put(&n->inbox, &n->inbox.queues[slot], &arrival) != 0)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came from node %u",
                        n->settings.rank, e->peer);
@@ -169,13 +169,39 @@ static int have_come(const sl_node *n, const sl_group *g, uint32_t count, sl_err
     return come;
 }
 
+/* Are so many of its parts either all on the device, as far from each other as a decoder expects,
+ * or all not? */
+static bool are_alike(const sl_group *g, const sl_incoming *from, uint32_t count) {
+    const sl_arrival *first = sl_queue_first(from->queue);
+    for (uint32_t i = 1; i < count; i++) {
+        const sl_arrival *a = sl_queue_at(from->queue, i);
+        const size_t behind = i * sl_codec_stride(g->set->codec);
+        if (a->on_device != first->on_device ||
+            (a->on_device &&
+             (const char *)a->payload.data != (const char *)first->payload.data + behind))
+            return false;
+    }
+    return true;
+}
+
+/* Of so many parts that have come from all, how many can be combined at once? */
+static uint32_t count_joined(const sl_node *n, const sl_group *g, uint32_t parts) {
+    for (uint32_t i = g->first; i < g->first + g->count; i++)
+        if (!is_silent(n, &n->room.incoming[i]) && !are_alike(g, &n->room.incoming[i], parts))
+            return 1;
+    return parts;
+}
+
 /* To where it is combined, behind those of the same message. */
-static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payload, void *token) {
+static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payload, bool on_device,
+                   void *token) {
     uint32_t *sizes = n->room.sizes + (part - n->room.parts) * n->view.batch;
     part->sizes = sizes;
     sizes[part->count] = (uint32_t)payload.bytes;
     const size_t behind = part->count++ > 0 ? sl_codec_stride(g->set->codec) : 0;
-    if (!n->settings.vec->on_host)
+    if (on_device)
+        payload = sl_staging_keep(&n->view.staging, payload, token);
+    else if (!n->settings.vec->on_host)
         payload = sl_staging_bring(&n->view.staging, payload, token, behind);
     if (behind == 0)
         part->payload = payload;
@@ -196,7 +222,7 @@ static void put_parts(sl_node *n, const sl_group *g, sl_part *out, uint32_t neig
         a = sl_queue_at(from->queue, i);
         n->round.statistics.payload_bytes_received += a->payload.bytes;
         n->round.statistics.frames_received++;
-        add_to(n, g, out, a->payload, a->token);
+        add_to(n, g, out, a->payload, a->on_device, a->token);
     }
 }
 
@@ -210,7 +236,7 @@ static void put_own(sl_node *n, const sl_group *g, sl_part *out, float weight, u
                      .weight = weight,
                      .base = g->range.from};
     for (uint32_t i = 0; i < count; i++)
-        add_to(n, g, out, n->room.own[g->combined + i], NULL);
+        add_to(n, g, out, n->room.own[g->combined + i], n->step.is_shared, NULL);
 }
 
 /* A silent message stays until all parts of the others are combined. */
@@ -362,7 +388,7 @@ static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
             sl_incoming_collect(n);
             if (!sl_staging_has_room(&n->view.staging))
                 return 0;
-            int result = combine_parts(n, g, parts, error);
+            int result = combine_parts(n, g, count_joined(n, g, parts), error);
             if (result != 0)
                 return result;
         }
@@ -403,7 +429,7 @@ static int combine_up_to(sl_node *n, sl_group *g, uint32_t end, sl_error *error)
             result = have_come(n, g, parts, error);
         if (result <= 0)
             return result;
-        result = combine_parts(n, g, parts, error);
+        result = combine_parts(n, g, count_joined(n, g, parts), error);
     }
     return result;
 }

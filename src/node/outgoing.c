@@ -70,11 +70,23 @@ static sl_source gather(sl_node *n) {
     return (sl_source){.vector = n->buffer.memory};
 }
 
+/* To where its parts leave from. */
+static void stage(sl_node *n) {
+    const sl_way_out *way = &n->settings.way_out;
+    const sl_codec *codec = n->step.outgoing->codec;
+    if (way->take == NULL || n->buffer.memory == NULL)
+        return;
+    void *shared = way->take(way->context, sl_codec_parts(codec) * sl_codec_stride(codec));
+    n->step.is_shared = shared != NULL;
+    sl_encoder_stage(n->step.outgoing->encoder, shared != NULL ? shared : n->buffer.memory);
+}
+
 static int begin_encoder(sl_node *n, sl_error *error) {
     sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number);
     const bool gathers =
         n->settings.direct && !sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec);
     sl_source source = gathers ? gather(n) : source_of(n);
+    stage(n);
     int result = sl_encoder_begin(n->step.outgoing->encoder, &message, &source);
     return result != 0 ? name_encoding(n, result, error) : 0;
 }

@@ -63,7 +63,7 @@ static sl_staging_slot *slot_at(const sl_staging *s, size_t number) {
 
 /* After it, nobody reads the slot's receive buffers any more. */
 static sl_vec_event *event_of_buffers(const sl_staging *s, const sl_staging_slot *slot) {
-    return s->settings.direct ? slot->used : slot->copied;
+    return s->settings.direct || slot->stays ? slot->used : slot->copied;
 }
 
 size_t sl_staging_tokens_max(const sl_staging *s) {
@@ -113,13 +113,21 @@ sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token, size
     return (sl_payload){to, payload.bytes};
 }
 
+sl_payload sl_staging_keep(sl_staging *s, sl_payload payload, void *token) {
+    sl_staging_slot *slot = slot_at(s, s->begun);
+    slot->tokens[slot->parts++] = token;
+    slot->stays = true;
+    return payload;
+}
+
 void sl_staging_follow(sl_staging *s) {
     if (s->settings.vec == NULL)
         return;
     const sl_async_ops *async = s->settings.vec->async;
     const sl_staging_slot *slot = slot_at(s, s->begun);
-    if (s->copy_count > 0)
-        async->begin_copies_in(s->copies, s->copy_count, slot->used, slot->copied);
+    if (s->copy_count == 0)
+        return;
+    async->begin_copies_in(s->copies, s->copy_count, slot->used, slot->copied);
     async->event_follow(slot->copied);
 }
 
@@ -145,6 +153,7 @@ void *sl_staging_token(sl_staging *s) {
                 return token;
         }
         slot->parts = slot->given = 0;
+        slot->stays = false;
     }
     return NULL;
 }

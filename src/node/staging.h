@@ -8,8 +8,9 @@
  * What lies at equal distances in one allocation, as receive buffers that are used in turn, is
  * copied by one call, whatever frames it came in.
  *
- * With `direct`, parts are on the device already and are combined where they are: a buffer is free
- * once the operations that read it are complete.
+ * Parts that are on the device already may stay where they are: then all that share their slot go
+ * back once it has been read. With `direct`, parts are on the device already and are combined where
+ * they are: a buffer is free once the operations that read it are complete.
  */
 #ifndef SL_STAGING_H
 #define SL_STAGING_H
@@ -30,6 +31,7 @@ typedef struct sl_staging_slot {
     sl_vec_event *copied, *used;
     void **tokens;       /* (parts_max) of the parts */
     size_t parts, given; /* parts here; of these, the first whose tokens are back */
+    bool stays;          /* some of them stay where they are */
 } sl_staging_slot;
 
 typedef struct sl_staging {
@@ -54,6 +56,8 @@ bool sl_staging_has_room(const sl_staging *staging);
  * buffer must not change until `token` comes back. `behind`: it is the next part of the message
  * that was brought last, and lies so many bytes behind that part; 0: it is of another message. */
 sl_payload sl_staging_bring(sl_staging *staging, sl_payload payload, void *token, size_t behind);
+/* The same for a part that is on the device, and stays where it is. */
+sl_payload sl_staging_keep(sl_staging *staging, sl_payload payload, void *token);
 void sl_staging_follow(sl_staging *staging);
 /* All operations that read this slot have been called. */
 void sl_staging_leave(sl_staging *staging);

@@ -109,6 +109,7 @@ typedef struct sl_step_state {
     bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
     uint32_t group_count;
     double norm_limit; /* of the parts that come in it; 0: any is taken */
+    bool is_shared;    /* the message leaves from settings.way_out */
     float given;       /* of a step that was cut: the others' weight in it */
 } sl_step_state;
 

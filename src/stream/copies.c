@@ -60,7 +60,7 @@ uint32_t sl_copies_add(sl_copies *k, const sl_frame *frame, const void *payload,
 }
 
 static bool stands(const sl_copy *part) {
-    return part->payload != part->copy;
+    return part->payload != part->copy && part->kept == NULL;
 }
 
 bool sl_copies_is(const sl_copies *k, uint32_t place, const sl_frame *frame) {
@@ -77,6 +77,27 @@ void sl_copies_make(sl_copies *k, uint32_t place) {
     memcpy(part->copy, part->payload, part->frame.payload_bytes);
     part->payload = part->copy;
     k->stands--;
+}
+
+void sl_copies_keep(sl_copies *k, uint32_t place) {
+    sl_copy *part = &k->parts[place];
+    if (part->kept == NULL)
+        k->stands--;
+    part->kept = part->payload;
+}
+
+void sl_copies_fetch(sl_copies *k, uint32_t place, const sl_vec_ops *device) {
+    sl_copy *part = &k->parts[place];
+    if (part->payload == part->kept)
+        device->copy_out(part->copy, part->kept, part->frame.payload_bytes);
+    part->payload = part->copy;
+}
+
+bool sl_copies_keep_any(const sl_copies *k, const uint8_t *memory, size_t bytes) {
+    for (uint32_t i = 0; i < k->count; i++)
+        if (k->parts[i].users > 0 && (uintptr_t)k->parts[i].kept - (uintptr_t)memory < bytes)
+            return true;
+    return false;
 }
 
 static bool is_other(const sl_copy *part, uint64_t exchange, uint32_t step) {

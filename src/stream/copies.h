@@ -20,6 +20,7 @@
 #define SL_COPIES_H
 
 #include "starling/error.h"
+#include "starling/vec.h"
 #include "wire/frame.h"
 
 #define SL_COPY_NONE UINT32_MAX
@@ -32,6 +33,7 @@ typedef struct sl_copy {
     sl_frame frame;
     uint8_t *copy;          /* (stride) */
     const uint8_t *payload; /* that, or the node's */
+    const uint8_t *kept;    /* in memory that others read, where it stays; NULL: it is not there */
     uint32_t users;         /* neighbours that may not have it; 0: the place is free */
     bool answered;          /* before the node overwrites it, they say that it came */
 } sl_copy;
@@ -59,6 +61,12 @@ void sl_copies_close(sl_copies *copies);
  * until its receivers' messages come. */
 uint32_t sl_copies_add(sl_copies *copies, const sl_frame *frame, const void *payload,
                        bool answered);
+/* The part is where others read it, on a device it may be, and stays until its place is free. */
+void sl_copies_keep(sl_copies *copies, uint32_t place);
+/* A copy of one that is kept on a device, for who does not read it there. */
+void sl_copies_fetch(sl_copies *copies, uint32_t place, const sl_vec_ops *device);
+/* Is some part of this memory kept? */
+bool sl_copies_keep_any(const sl_copies *copies, const uint8_t *memory, size_t bytes);
 /* Is this part there still? */
 bool sl_copies_is(const sl_copies *copies, uint32_t place, const sl_frame *frame);
 /* The node is about to overwrite it. */

@@ -33,8 +33,24 @@ static void stop(const char *what) {
     exit(1);
 }
 
+/* Messages leave from memory that neighbours read, and theirs are there, too. */
+static void *take_shared(void *memory, size_t bytes) {
+    (void)bytes;
+    return memory;
+}
+
+static void *open_shared(const sl_vec_ops *vec) {
+    char why[SL_SHARE_WHY_MAX];
+    int descriptor;
+    void *memory = vec->share->open(2 * DIMENSION * sizeof(float), &descriptor, why);
+    if (memory == NULL)
+        stop(why);
+    return memory;
+}
+
 /* In a process of its own, which ends here. */
-static void run_node(const char *text, const char *path, uint64_t rounds, bool measures) {
+static void run_node(const char *text, const char *path, uint64_t rounds, bool measures,
+                     bool shared) {
     driven_node d;
     sl_experiment *experiment;
     sl_plan plan;
@@ -49,7 +65,11 @@ static void run_node(const char *text, const char *path, uint64_t rounds, bool m
     settings.measure_every = measures;
     if (sl_device_open(&settings.vec, experiment->device, 0, &error) != 0)
         stop(error.text);
+    if (shared)
+        settings.way_out = (sl_way_out){take_shared, open_shared(settings.vec)};
     driven_open(&d, settings, sl_receive_window(experiment, 1, false));
+    for (int i = 0; i < DRIVEN_NEIGHBOURS && shared; i++)
+        d.from[i].there = settings.way_out.context;
     settings.vec->memory(&before);
     driven_train(&d);
     settings.vec->memory(&after);
@@ -165,7 +185,7 @@ typedef struct work {
     const char *node;
     const learner *learner;
     uint64_t count;
-    bool measures;
+    bool measures, shared;
 } work;
 
 static tally tally_of(work w) {
@@ -178,7 +198,7 @@ static tally tally_of(work w) {
     if (child == 0 && w.learner != NULL)
         run_gradients(path, w.learner, w.count);
     if (child == 0)
-        run_node(w.node, path, w.count, w.measures);
+        run_node(w.node, path, w.count, w.measures, w.shared);
     int status = -1;
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0)
         stop("the node's process failed");
@@ -200,9 +220,9 @@ static double kernels_of_round(const char *text) {
 }
 
 /* Of one round. */
-static tally tally_of_round(const char *text, bool measures) {
-    const tally one = tally_of((work){text, NULL, 1, measures}),
-                three = tally_of((work){text, NULL, 3, measures});
+static tally tally_of_round(const char *text, bool measures, bool shared) {
+    const tally one = tally_of((work){text, NULL, 1, measures, shared}),
+                three = tally_of((work){text, NULL, 3, measures, shared});
     return (tally){.kernels = (three.kernels - one.kernels) / 2,
                    .calls = (three.calls - one.calls) / 2,
                    .bells = (three.bells - one.bells) / 2,
@@ -246,13 +266,18 @@ static bool tell_caches(void) {
 
 int main(void) {
     const double mib = DIMENSION * sizeof(float) / 1048576.0;
-    const tally usual = tally_of_round(plain, false), recorded = tally_of_round(plain, true),
+    const tally usual = tally_of_round(plain, false, false),
+                recorded = tally_of_round(plain, true, false),
+                shared = tally_of_round(plain, false, true),
                 step = tally_of((work){.learner = &resnet, .count = 1}),
                 text = tally_of((work){.learner = &lstm, .count = 1}),
                 noted = tally_of((work){.learner = &lstm, .count = 3}),
                 repeated = tally_of((work){.learner = &lstm, .count = 4});
     bool good = tell("CUDA calls per MiB and neighbour", usual.calls / mib / DRIVEN_NEIGHBOURS, 8);
     good &= tell("kernels in a D-PSGD round of 25.5 M", usual.kernels, 60);
+    good &= tell("kernels where it reads neighbours' memory", shared.kernels, 60);
+    good &=
+        tell("CUDA calls there per MiB and neighbour", shared.calls / mib / DRIVEN_NEIGHBOURS, 3);
     good &= tell("kernels in a CHOCO round of 4 bits each", kernels_of_round(levels), 40);
     good &= tell("kernels in a CHOCO round of top-1 %", kernels_of_round(largest), 20);
     good &= tell("kernels in a CHOCO round of dropping to 10 %", kernels_of_round(dropping), 60);

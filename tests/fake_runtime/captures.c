@@ -1,5 +1,5 @@
-/* captures.c - the plug-in for GPUs over fake.h: what is captured, here or by others, and streams and
- * memory of others. */
+/* captures.c - the plug-in for GPUs over fake.h: what is captured, here or by others, and streams
+ * and memory of others. */
 #include "scene.h"
 
 /* ---- repeated operations ---- */
@@ -108,6 +108,7 @@ static void *visit(void *x) {
     device_guest_follow(event, NULL);
     device_guest_enter(NULL), device_copy_out(found, x, BYTES), device_guest_leave();
     cudaGetDevice(&device);
+    device_event_close(event);
     return (void *)(intptr_t)device;
 }
 

@@ -27,6 +27,7 @@ typedef struct driven_neighbour {
     bool busy[DRIVEN_BUFFERS_MAX];
     uint64_t exchange; /* of the part that comes next */
     uint32_t part;
+    char *there;         /* its parts, on the device; NULL: they come to the buffers */
     float *vector;       /* (dimension) what it compresses */
     sl_encoder *encoder; /* NULL: it sends plain vectors */
 } driven_neighbour;
@@ -109,6 +110,9 @@ static inline void driven_cut_if_due(driven_node *d) {
 static inline sl_payload driven_plain(driven_node *d, driven_neighbour *n, float *out) {
     const size_t from = n->part * d->part_bytes, all = d->dimension * sizeof(float),
                  bytes = all - from < d->part_bytes ? all - from : d->part_bytes;
+    if (n->there != NULL)
+        return (sl_payload){n->there + n->part * sl_round_up(d->part_bytes, SL_VEC_ALIGNMENT),
+                            bytes};
     if (d->fill != NULL)
         d->fill(n->rank, n->exchange, n->part, out, bytes / sizeof(float));
     return (sl_payload){out, bytes};
@@ -136,6 +140,7 @@ static inline bool driven_take_frame(driven_node *d, driven_neighbour *n) {
                             .peer = n->rank,
                             .exchange = n->exchange,
                             .part = n->part,
+                            .on_device = n->there != NULL,
                             .token = buffer,
                             .payload = n->encoder != NULL ? driven_compressed(d, n, at)
                                                           : driven_plain(d, n, at)};

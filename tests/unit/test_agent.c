@@ -42,7 +42,7 @@ static char why[SL_ARENA_WHY_MAX];
 
 /* Both hand their memory to the other. */
 static void hand_over(peer *p) {
-    sl_mailbox *mailbox = sl_mailbox_open();
+    sl_mailbox *mailbox = sl_mailbox_open(NULL);
     uint8_t bytes[SL_OFFER_BYTES];
     sl_memory_offer mine;
     sl_hello hello = own_hello(false);

@@ -25,7 +25,7 @@ static char why[SL_ARENA_WHY_MAX];
 static void setup(void) {
     EXPECT_WELL(sl_arena_open(&arena, BYTES, &error));
     memset(sl_arena_memory(arena), 7, BYTES);
-    mailbox = sl_mailbox_open();
+    mailbox = sl_mailbox_open(NULL);
     ck_assert_ptr_nonnull(mailbox);
     name = sl_mailbox_name_of(mailbox);
 }

@@ -61,6 +61,22 @@ int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error) {
     return 0;
 }
 
+/* There are no devices. */
+bool sl_arena_open_on(sl_arena **out, const sl_share_ops *device, size_t bytes,
+                      char why[SL_ARENA_WHY_MAX]) {
+    (void)out, (void)device, (void)bytes, (void)why;
+    return false;
+}
+
+bool sl_arena_map_is_on_device(const sl_arena_map *m) {
+    (void)m;
+    return false;
+}
+
+bool sl_arena_holds(const sl_arena *a, const void *memory) {
+    return a != NULL && (uintptr_t)memory - (uintptr_t)a->memory < a->bytes;
+}
+
 /* Others may have it still: the memory goes with the world. */
 void sl_arena_close(sl_arena **arena) {
     if (*arena != NULL)
@@ -84,7 +100,8 @@ bool sl_arena_post(const sl_arena *a, const sl_mailbox_name *name, sl_memory_off
     return (name->key[0] - 1 + process_current()->rank) % 4 < 2;
 }
 
-sl_mailbox *sl_mailbox_open(void) {
+sl_mailbox *sl_mailbox_open(const sl_share_ops *device) {
+    (void)device;
     sl_mailbox *m = calloc(1, sizeof *m);
     if (m != NULL)
         m->name.key[0] = process_current()->rank + 1;

@@ -5,6 +5,9 @@
  * that is copied there or has a room, of sums and of models for others. All else is as it is
  * without: the frame has its number, its buffer and its credit.
  *
+ * Where both keep their vectors on GPUs, the arena is one's memory, and the other one's kernels
+ * read it; if its GPU cannot, that of the host is offered next.
+ *
  * Plain vectors are combined where they are. What a decoder has to check first is copied into the
  * frame's buffer: its sender could change it between check and use.
  */
@@ -16,13 +19,19 @@
 #include "starling/vec.h"
 #include "wire/checksum.h"
 
-void sl_neighbour_hand_over(sl_neighbour *n, const sl_mailbox_name *to) {
-    n->process.why_apart[0] = '\0';
-    n->link.offers = (to->key[0] | to->key[1]) != 0;
-    n->link.awaits = n->link.offers && n->side->arena != NULL &&
-                     sl_arena_post(n->side->arena, to, &n->link.offer, n->process.why_apart);
+static void offer(sl_neighbour *n, const sl_arena *arena) {
+    n->link.lent = arena;
+    n->link.offers = (n->link.to.key[0] | n->link.to.key[1]) != 0;
+    n->link.awaits = n->link.offers && arena != NULL &&
+                     sl_arena_post(arena, &n->link.to, &n->link.offer, n->process.why_apart);
     if (!n->link.awaits)
         n->link.offer = (sl_memory_offer){0};
+}
+
+void sl_neighbour_hand_over(sl_neighbour *n, const sl_mailbox_name *to) {
+    n->process.why_apart[0] = '\0';
+    n->link.to = *to;
+    offer(n, n->side->published != NULL ? n->side->published : n->side->arena);
 }
 
 /* Where the memory of another process may be read still, which had the rank, it stays mapped. */
@@ -46,7 +55,8 @@ void sl_neighbour_hear_offer(sl_neighbour *n, const uint8_t payload[SL_OFFER_BYT
     n->link.borrows = n->link.answers && n->side->reads && find(n, &offer, n->process.why_apart);
     if (n->link.borrows)
         n->process.why_apart[0] = '\0';
-    sl_mailbox_close(&n->link.mailbox);
+    if (n->link.borrows || !n->link.answers)
+        sl_mailbox_close(&n->link.mailbox); /* else there may be a second offer */
 }
 
 void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once) {
@@ -54,12 +64,35 @@ void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once) {
     n->link.awaits = false;
     if (n->link.lends)
         sl_stream_lend(&n->stream, read_at_once);
+    else if (n->link.lent != NULL && n->link.lent == n->side->published)
+        offer(n, n->side->arena);
+}
+
+bool sl_neighbour_reads(const sl_neighbour *n, const void *payload) {
+    return n->link.lends && sl_arena_holds(n->link.lent, payload);
+}
+
+void *sl_side_publish(sl_side *side, const sl_neighbour *neighbours, uint32_t count, size_t bytes) {
+    bool any = false;
+    for (const sl_neighbour *n = neighbours; n < neighbours + count; n++) {
+        if (n->link.agreed && !(n->link.lends && n->link.lent == side->published))
+            return NULL;
+        any = any || n->link.agreed;
+    }
+    const size_t half = side->published_bytes / 2;
+    const uint32_t next = !side->turn;
+    uint8_t *memory = any ? sl_arena_memory(side->published) + next * half : NULL;
+    if (!any || bytes > half || sl_copies_keep_any(&side->copies, memory, half))
+        return NULL;
+    side->turn = next;
+    return memory;
 }
 
 const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer,
-                                   size_t *bytes) {
+                                   size_t *bytes, bool *on_device) {
     uint8_t *here = buffer->data + SL_FRAME_HEADER_BYTES;
     *bytes = frame->payload_bytes;
+    *on_device = false;
     if (!frame->refers)
         return n->side->direct ? buffer->rest : here;
     const sl_reference r = sl_reference_decode(here);
@@ -68,15 +101,18 @@ const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame,
         return NULL;
     const uint8_t *there = sl_arena_map_at(n->map, r.offset, r.bytes);
     *bytes = r.bytes;
-    return there == NULL || n->side->reads_in_place ? there : memcpy(here, there, r.bytes);
+    *on_device = sl_arena_map_is_on_device(n->map);
+    return there == NULL || *on_device || n->side->reads_in_place ? there
+                                                                  : memcpy(here, there, r.bytes);
 }
 
 /* Unlike data's, its memory is not kept for one that is lost, and may come to read it late. */
 bool sl_neighbour_fetch(const sl_neighbour *n, sl_frame *frame, uint8_t *payload) {
     const sl_reference r = sl_reference_decode(payload);
     const size_t most = sl_frame_sum_bytes_max(n->side->limits.part_bytes_max, false);
-    const uint8_t *there =
-        n->link.borrows && r.bytes <= most ? sl_arena_map_at(n->map, r.offset, r.bytes) : NULL;
+    const uint8_t *there = n->link.borrows && !sl_arena_map_is_on_device(n->map) && r.bytes <= most
+                               ? sl_arena_map_at(n->map, r.offset, r.bytes)
+                               : NULL;
     if (there == NULL)
         return false;
     memcpy(payload, there, r.bytes);
@@ -108,7 +144,7 @@ unsigned sl_side_free_rooms(const sl_neighbour *neighbours, uint32_t count) {
 
 void sl_neighbour_refer(const sl_neighbour *n, sl_frame *frame, const void *payload,
                         uint8_t out[SL_REFERENCE_BYTES]) {
-    const uint8_t *from = sl_arena_memory(n->side->arena);
+    const uint8_t *from = sl_arena_memory(n->link.lent);
     const sl_reference r = {(uint64_t)((const uint8_t *)payload - from), frame->payload_bytes,
                             frame->payload_sum};
     sl_reference_encode(&r, out);

@@ -349,7 +349,8 @@ static int refuse_frame(sl_neighbour *n, const char *wrong, sl_error *error) {
 static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, sl_event *event,
                      sl_error *error) {
     size_t bytes;
-    const void *data = sl_neighbour_find_data(n, frame, buffer, &bytes);
+    bool on_device;
+    const void *data = sl_neighbour_find_data(n, frame, buffer, &bytes, &on_device);
     n->link.asked = n->link.asked || frame->asks;
     buffer->number = sl_stream_last(&n->stream);
     if (data == NULL)
@@ -368,6 +369,7 @@ static int take_data(sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer, 
         .scalar = frame->scalar,
         .silent = frame->silent,
         .payload = {data, bytes},
+        .on_device = on_device,
         .token = buffer,
     };
     return SL_ARRIVED_DATA;

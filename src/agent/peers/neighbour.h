@@ -70,11 +70,16 @@ typedef struct sl_side {
     sl_guard guard;          /* what its connections prove, and are sealed with */
     sl_copies copies;        /* of parts that may have to be sent again, or are read here */
     sl_arena *arena;         /* where these are; NULL: nobody else reads them */
-    size_t shared;           /* bytes of it that are taken */
-    bool has_rooms;          /* there the node's model is, too, and moves */
-    bool reads;              /* neighbours' arenas, where it can */
-    bool reads_in_place;     /* and what is there: nothing that would have to be checked first */
-    double now_s;            /* when the loop last looked */
+    sl_arena *published;     /* of the device: messages leave from there, while all who exchange
+                                with this agent read it; two take turns. NULL: there is none */
+    const sl_share_ops *device; /* whose arenas are read where they are; NULL: none */
+    size_t published_bytes;
+    uint32_t turn;       /* of the two, the latest that was taken */
+    size_t shared;       /* bytes of `arena` that are taken */
+    bool has_rooms;      /* there the node's model is, too, and moves */
+    bool reads;          /* neighbours' arenas, where it can */
+    bool reads_in_place; /* and what is there: nothing that would have to be checked first */
+    double now_s;        /* when the loop last looked */
     sl_side_now now;
     sl_agent_counters counters;
 } sl_side;
@@ -104,6 +109,8 @@ typedef struct sl_neighbour_link {
     bool offers;           /* it is to be told of that */
     bool awaits;           /* it was, and data waits for its answer */
     bool lends;            /* the offer is taken */
+    const sl_arena *lent;  /* what was offered last */
+    sl_mailbox_name to;    /* where it was put */
     bool answers;          /* its offer is to be answered */
     bool borrows;          /* it is taken */
     uint64_t attempt;      /* this agent's, to make it; 0: the neighbour made it */
@@ -248,9 +255,14 @@ void sl_neighbour_hand_over(sl_neighbour *n, const sl_mailbox_name *to);
 void sl_neighbour_hear_offer(sl_neighbour *n, const uint8_t payload[SL_OFFER_BYTES]);
 /* It has told whether it reads what was offered. */
 void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once);
+/* Does it read this where it is? */
+bool sl_neighbour_reads(const sl_neighbour *n, const void *payload);
+/* Device memory for a message of this agent, which has these neighbours; NULL: it has to leave from
+ * the host, as some of them do not read it there, or have not read the last but one. */
+void *sl_side_publish(sl_side *side, const sl_neighbour *neighbours, uint32_t count, size_t bytes);
 /* Where the data is that has come, if it is all there; else NULL. */
 const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer,
-                                   size_t *bytes);
+                                   size_t *bytes, bool *on_device);
 /* Brings the payload of another frame that refers to it to where it would have come to. False: it
  * is not there, or not any more. */
 bool sl_neighbour_fetch(const sl_neighbour *n, sl_frame *frame, uint8_t *payload);

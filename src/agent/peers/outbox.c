@@ -66,14 +66,17 @@ void sl_outbox_sum(sl_outbox *box, uint32_t part) {
     box->encode_seconds += sl_clock_seconds() - before_s;
 }
 
-static uint32_t copy(sl_outbox *box, sl_copies *copies, uint32_t part) {
+static uint32_t copy(sl_outbox *box, sl_copies *copies, uint32_t part, bool stays) {
     const uint32_t before = box->copies[part];
     const sl_frame frame = sl_outbox_frame(box, part);
     if (before != SL_COPY_NONE && sl_copies_is(copies, before, &frame))
         return before;
     const double before_s = sl_clock_seconds();
     const uint32_t copy = sl_copies_add(copies, &frame, box->payloads[part].data, false);
-    sl_copies_make(copies, copy);
+    if (stays)
+        sl_copies_keep(copies, copy);
+    else
+        sl_copies_make(copies, copy);
     box->encode_seconds += sl_clock_seconds() - before_s;
     return box->copies[part] = copy;
 }
@@ -83,7 +86,11 @@ uint32_t sl_outbox_keep(sl_outbox *box, sl_copies *copies, uint32_t part, bool r
     const sl_payload *payload = &box->payloads[part];
     if (box->room != SL_COPY_NONE && (!reads || (uintptr_t)payload->data % SL_VEC_ALIGNMENT == 0))
         return box->room;
-    return reads && payload->bytes > 0 ? copy(box, copies, part) : SL_COPY_NONE;
+    return reads && payload->bytes > 0 ? copy(box, copies, part, false) : SL_COPY_NONE;
+}
+
+uint32_t sl_outbox_publish(sl_outbox *box, sl_copies *copies, uint32_t part) {
+    return copy(box, copies, part, true);
 }
 
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error) {

@@ -42,6 +42,8 @@ void sl_outbox_sum(sl_outbox *box, uint32_t part);
 /* Where an encoded part is kept, for one more user: in the room, or in a copy, the one that others
  * use already, if they do. A neighbour that does not read it there needs no copy: SL_COPY_NONE. */
 uint32_t sl_outbox_keep(sl_outbox *box, sl_copies *copies, uint32_t part, bool reads);
+/* The same of one that is in memory of a device that neighbours read. */
+uint32_t sl_outbox_publish(sl_outbox *box, sl_copies *copies, uint32_t part);
 /* May an encoded part be sent now? 0, or the lender's error. Its checksum was taken before, or it
  * was copied: what changes after this is refused by its receiver, or of no effect. */
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error);

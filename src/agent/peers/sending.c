@@ -60,9 +60,14 @@ static bool hand_over_next(sl_neighbour *n, const sl_sent_frame *next, bool *len
     uint8_t reference[SL_REFERENCE_BYTES];
     sl_frame frame = next->frame;
     const void *payload = sl_stream_payload(&n->stream, next);
-    const bool is_data = sl_frame_is_data(&frame);
-    *lends = n->link.lends && next->copy != SL_COPY_NONE;
-    if (*lends || (n->link.lends && !is_data && sl_side_shares(n->side, payload))) {
+    const bool is_data = sl_frame_is_data(&frame),
+               reads_host = n->link.lends && n->link.lent == n->side->arena;
+    *lends = next->copy != SL_COPY_NONE && sl_neighbour_reads(n, payload);
+    if (!*lends && sl_arena_holds(n->side->published, payload)) {
+        sl_copies_fetch(&n->side->copies, next->copy, n->side->vec);
+        payload = sl_stream_payload(&n->stream, next);
+    }
+    if (*lends || (reads_host && !is_data && sl_side_shares(n->side, payload))) {
         sl_neighbour_refer(n, &frame, payload, reference);
         payload = reference;
     } else if (frame.payload_bytes > 0 && frame.payload_sum == 0 && !frame.unsummed &&
@@ -148,8 +153,11 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
     const int encoded = sl_outbox_encode(outbox, part, error);
     if (encoded <= 0)
         return encoded;
-    const uint32_t copy = sl_outbox_keep(outbox, &n->side->copies, part, n->link.lends);
-    if (!n->link.lends)
+    const bool published = sl_arena_holds(n->side->published, outbox->payloads[part].data),
+               reads = n->link.lends && n->link.lent == n->side->arena;
+    const uint32_t copy = published ? sl_outbox_publish(outbox, &n->side->copies, part)
+                                    : sl_outbox_keep(outbox, &n->side->copies, part, reads);
+    if (!published && !reads)
         sl_outbox_sum(outbox, part);
     const int vouched = sl_outbox_vouch(outbox, part, error);
     if (vouched != 0)
@@ -210,7 +218,7 @@ void sl_neighbour_say_hello(sl_neighbour *n) {
     if (n->link.connection == NULL || !n->link.connected || !sl_channel_is_ready(n->link.channel))
         return;
     if (side->reads && n->link.mailbox == NULL)
-        n->link.mailbox = sl_mailbox_open();
+        n->link.mailbox = sl_mailbox_open(side->device);
     const sl_standing standing = {.incarnation = side->incarnation,
                                   .knows = n->process.incarnation,
                                   .trains = side->now.trains,
