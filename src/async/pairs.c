@@ -50,7 +50,8 @@ static int gradient(sl_async *n, sl_error *error) {
 /* ---- messages ---- */
 
 static int average(sl_async *n, uint32_t peer, const sl_arrival *a, sl_error *error) {
-    n->statistics.staleness += a->part == 0;
+    const bool is_done = n->gradient == SL_GRADIENT_NONE; /* and its last round is recorded */
+    n->statistics.staleness += a->part == 0 && !is_done;
     n->room[0] = sl_async_part_of(n, peer, a, half);
     return sl_async_combine(n, half, 1, a->part, error);
 }
