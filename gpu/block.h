@@ -2,7 +2,7 @@
  *
  * Such a kernel is a row of phases. All threads of a block are through with one phase before any
  * begins the next, and see then what the others have written: between two phases a GPU has a
- * barrier (cuda.cu), and the host is through with all threads (emulated_launch.h). So no such
+ * barrier (cuda.cu), and the host is through with all threads (emulated/launch.h). So no such
  * kernel is a GPU's only, and tests run its threads in any order.
  *
  * Kernel NAME has arguments NAME_args, a block's memory NAME_memory, whose first content is

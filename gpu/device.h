@@ -1,6 +1,6 @@
-/* device.h - the operations of a device: memory, copies, launches, matrix products. cuda.cu and
- * cublas.c implement them for a GPU, emulated.c for the host; vec.c, codec.c and the layers use
- * them.
+/* device.h - the operations of a device: memory, copies, launches, matrix products. cuda_*.c and
+ * cublas.c implement them over the CUDA runtime of a toolkit, or of emulated/, on the host; vec.c,
+ * codec.c and the layers use them.
  *
  * Each calling thread has a lane: a stream of operations (launches, copies, clearing), in the
  * order of its calls, and two streams for background copies, one in and one out. Only events, and

@@ -2,9 +2,9 @@
  * function of its arguments and the thread's index.
  *
  * nvcc compiles the list below into GPU kernels (cuda.cu), and the C compiler into loops over the
- * index (emulated.c), so that tests without a GPU run all of it. Threads of one launch share
- * atomic integers only, whose results do not depend on order. Each floating-point sum is computed
- * by one thread, in the CPU's order. So both give the CPU's bits.
+ * index (emulated/kernels.c), so that tests without a GPU run all of it. Threads of one launch
+ * share atomic integers only, whose results do not depend on order. Each floating-point sum is
+ * computed by one thread, in the CPU's order. So both give the CPU's bits.
  *
  * Kernel NAME has arguments of type NAME_args and a body NAME(const NAME_args *, size_t i), for i
  * in [0, threads). SL_BLOCK_KERNELS lists those whose threads work together (block.h). */

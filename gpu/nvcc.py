@@ -3,11 +3,10 @@
 
   nvcc.py probe NVCC
       compiles and links a small program. Prints "include FOLDER" and "library FOLDER" of the
-      toolkit, and "call NAME" for each function of the CUDA runtime that a launch comes to; or one
-      line that says why it cannot, and ends with 1
+      toolkit; or one line that says why it cannot, and ends with 1
   nvcc.py compile NVCC SOURCE OBJECT PTX REPORT DEPENDENCIES [OPTION ...]
-      leaves the PTX and what ptxas said, which tests/ptx_gate.py looks at. Plug-in, fake runtime
-      and gate share this object: it takes half a minute, and tests look at what is shipped
+      leaves the PTX and what ptxas said, which tests/ptx_gate.py looks at: tests look at
+      what is shipped
 """
 
 import glob
@@ -93,7 +92,6 @@ def probe(nvcc):
         run(nvcc, *options, "-c", source, "-o", made)
         run(nvcc, *options, made, "-o", os.path.join(folder, "probe"))
         steps = run(nvcc, "--dryrun", source, "-o", made)
-        calls = re.findall(r" U (__cuda\w+)", run("nm", "-u", made))
     places = {
         "include": first_with("cuda_runtime.h", folders(steps, "INCLUDES", "I")),
         "library": first_with("libcudart_static.a", folders(steps, "LIBRARIES", "L")),
@@ -101,8 +99,6 @@ def probe(nvcc):
     for name, place in places.items():
         if place is not None:
             print(name, place)
-    for call in calls:
-        print("call", call)
 
 
 # ---- compile ----

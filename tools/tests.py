@@ -437,7 +437,7 @@ def sanitized():
 
 
 def threads():
-    """The emulated device's streams are threads (gpu/emulated_stream.h), and so may be those of a
+    """The emulated device's streams are threads (gpu/emulated/queue.h), and so may be those of a
     launch: what ThreadSanitizer reports of them has no order on a GPU either. Checkpoints are
     written, and events logged, by threads."""
     names = ("launch_races", "test_devices", "checkpoint", "event_log")

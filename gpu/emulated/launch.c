@@ -23,7 +23,7 @@ static _Thread_local struct {
 } readings;
 
 static void out_of_memory(void) {
-    fputs("emulated device: out of memory for a launch\n", stderr);
+    fputs("fake CUDA runtime: out of memory for a launch\n", stderr);
     abort();
 }
 
@@ -48,7 +48,7 @@ void launch_note_read(const float *at, size_t count) {
 static void check_readings(const char *name) {
     for (size_t i = 0; i < readings.count; i++)
         if (memcmp(readings.all[i].at, &readings.all[i].was, sizeof(float)) != 0) {
-            fprintf(stderr, "emulated device: %s writes what it reads as constant\n", name);
+            fprintf(stderr, "fake CUDA runtime: %s writes what it reads as constant\n", name);
             abort();
         }
     readings.count = 0;

@@ -18,8 +18,8 @@ typedef struct block {
     struct block *next; /* while it is free */
     char *at;
     size_t bytes;
-    unsigned order; /* on a device it has 2^order bytes */
-    bool of_host;
+    unsigned order;       /* on a device it has 2^order bytes */
+    bool of_host, shared; /* shared: other memory is mapped there */
     int device;
 } block;
 
@@ -66,19 +66,6 @@ void fake_unlock_memory(void) {
 
 void fake_lock_memory(void) {
     guard(PROT_NONE, -1);
-}
-
-/* A guarded task costs by the pages that were touched; nobody touches a work space. */
-void fake_set_memory(void *memory, int value, size_t bytes) {
-    enum { PAGE = 4096, PAGES = 256 };
-    char *at = memory, *end = at + bytes;
-    if (guarded && value == 0 && bytes >= PAGES * PAGE) {
-        char *first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE,
-             *last = end - (uintptr_t)end % PAGE;
-        memset(at, 0, (size_t)(first - at));
-        at = madvise(first, (size_t)(last - first), MADV_DONTNEED) == 0 ? last : first;
-    }
-    memset(at, value, (size_t)(end - at));
 }
 
 /* ---- where something is ---- */
@@ -133,6 +120,27 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *out, const vo
                                           .device = b != NULL ? b->device : 0};
     pthread_mutex_unlock(&mutex);
     return cudaSuccess;
+}
+
+static bool is_shared(const void *memory) {
+    pthread_mutex_lock(&mutex);
+    const block *b = find(memory, 1);
+    const bool shared = b != NULL && b->shared;
+    pthread_mutex_unlock(&mutex);
+    return shared;
+}
+
+/* A guarded task costs by the pages that were touched; nobody touches a work space. */
+void fake_set_memory(void *memory, int value, size_t bytes) {
+    enum { PAGE = 4096, PAGES = 256 };
+    char *at = memory, *end = at + bytes;
+    if (guarded && value == 0 && bytes >= PAGES * PAGE && !is_shared(memory)) {
+        char *first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE,
+             *last = end - (uintptr_t)end % PAGE;
+        memset(at, 0, (size_t)(first - at));
+        at = madvise(first, (size_t)(last - first), MADV_DONTNEED) == 0 ? last : first;
+    }
+    memset(at, value, (size_t)(end - at));
 }
 
 /* ---- blocks ---- */
@@ -254,7 +262,7 @@ void *fake_reserve(size_t bytes) {
     block *b = bytes <= arena_bytes ? calloc(1, sizeof *b) : NULL;
     if (b == NULL)
         return NULL;
-    *b = (block){.bytes = bytes, .order = ALIGNED_LOG2, .device = fake_mine.device};
+    *b = (block){.bytes = bytes, .order = ALIGNED_LOG2, .shared = true, .device = fake_mine.device};
     pthread_mutex_lock(&mutex);
     const bool placed = place_in_arena(b);
     if (placed && tsearch(b, &blocks, by_place) == NULL)

@@ -40,7 +40,7 @@ struct task {
 static struct task *new_task(void) {
     struct task *task = calloc(1, sizeof *task);
     if (task == NULL) {
-        fputs("emulated device: out of memory for a task\n", stderr);
+        fputs("fake CUDA runtime: out of memory for a task\n", stderr);
         abort();
     }
     return task;
@@ -67,7 +67,7 @@ static void start(queue *q) {
     q->first = q->last = new_task();
     q->runs = true;
     if (pthread_create(&thread, NULL, run, q) != 0) {
-        fputs("emulated device: no thread for a queue\n", stderr);
+        fputs("fake CUDA runtime: no thread for a queue\n", stderr);
         abort();
     }
     pthread_detach(thread);

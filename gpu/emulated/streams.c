@@ -143,6 +143,11 @@ cudaError_t cuStreamEndCapture(cudaStream_t s, cudaGraph_t *out) {
     return cudaStreamEndCapture(s, out);
 }
 
+cudaError_t cuGraphDestroy(cudaGraph_t graph);
+cudaError_t cuGraphDestroy(cudaGraph_t graph) {
+    return cudaGraphDestroy(graph);
+}
+
 void fake_await_all(void) {
     for (cudaStream_t s = streams; s != NULL; s = s->next) {
         pthread_mutex_lock(&ending);

@@ -219,8 +219,7 @@ typedef struct sl_state {
     float *x, *sum;    /* model; where the step makes the next one, NULL: over x */
     const float *lent; /* of the driver, published and mixed in place of x in this round; NULL: x */
     bool lends;        /* rounds may have such a vector, which is known after the gradient */
-    float *g;          /* gradient of this round */
-    float *m;          /* momentum buffer, NULL when momentum is 0 */
+    float *g, *m;      /* gradient of this round; momentum buffer, NULL when momentum is 0 */
     float *extra[SL_ALGORITHM_VECTORS_MAX]; /* the algorithm's own */
     float **replicas;    /* (replica_count) their sum, or one each, by `in`; or what came */
     float *received;     /* (slots, received_length), of which the replicas are parts */
@@ -245,9 +244,8 @@ typedef struct sl_state {
     double push_sum_weight, next_push_sum_weight; /* w_i */
     uint64_t doubtful; /* elements of this round that were perhaps decoded wrongly */
     bool is_finite;    /* false: a plain vector's sum overflowed, or a number came that is none */
-    bool silent;       /* `speaks` has last said no */
-    bool point_stands; /* a gradient is taken at x: an exchange leaves it as it is */
-    bool alone;        /* the exchange was cut: there is nobody to mix with, until a view */
+    bool silent, point_stands; /* `speaks` has last said no; x is a gradient's point, and stays */
+    bool alone;                /* the exchange was cut: there is nobody to mix with, until a view */
 } sl_state;
 
 /* One part of one node's message. */

@@ -380,7 +380,7 @@ static bool move(sl_agent *a) {
     if (a->phase == PHASE_TRAINING || a->phase == PHASE_GOODBYE)
         advance_calls(a);
     if (a->averaging.stage != SL_AVERAGING_NONE &&
-        sl_averaging_advance(a, sl_members_leave_one_out(a)))
+        sl_averaging_advance(a, sl_members_leave_one_out(a), sl_members_is_behind(a)))
         sl_agent_finish(a);
     sl_members_convict(a);
     sl_members_lose_left(a);

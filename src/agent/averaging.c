@@ -87,11 +87,6 @@ static void take_mean(sl_agent *a) {
     s->stage = SL_AVERAGING_NONE;
 }
 
-void sl_agent_act(const sl_agent *a, const sl_act *act) {
-    if (a->node.own != NULL && a->settings.observer.act != NULL)
-        a->settings.observer.act(a->settings.observer.context, act);
-}
-
 /* For who repeats the run. */
 static void note(const sl_agent *a, sl_act_kind kind) {
     if (a->averaging.mean != NULL)
@@ -145,10 +140,10 @@ static bool gather(sl_agent *a) {
     return answer == 0 && drain(a);
 }
 
-bool sl_averaging_advance(sl_agent *a, bool is_void) {
+bool sl_averaging_advance(sl_agent *a, bool is_void, bool is_behind) {
     int answer;
     /* One that had not heard yet that all have come rests, and gathers under the next view. */
-    const bool anew = a->node.own != NULL && !is_void && sl_members_is_behind(a);
+    const bool anew = a->node.own != NULL && !is_void && is_behind;
     if (a->averaging.stage == SL_AVERAGING_DRAINS && anew)
         a->averaging.stage = SL_AVERAGING_WAITS;
     if (a->averaging.stage == SL_AVERAGING_DRAINS)

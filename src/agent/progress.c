@@ -250,11 +250,11 @@ bool sl_agent_lost_read(sl_agent *a, uint32_t index, sl_agent_lost *out) {
 void sl_agent_tell_mixed(sl_agent *a) {
     const sl_task *task = &a->settings.task;
     sl_range range;
+    const float *model;
     if (task->mixed == NULL || a->node.rounds == NULL)
         return;
     if (a->told.round != a->side.now.round)
         a->told = (sl_told_ranges){.round = a->side.now.round};
-    for (; sl_node_mixed(a->node.rounds, a->told.count, &range); a->told.count++)
-        task->mixed(task->context, a->side.rank, sl_node_model(a->node.rounds), range.from,
-                    range.count);
+    for (; sl_node_mixed(a->node.rounds, a->told.count, &range, &model); a->told.count++)
+        task->mixed(task->context, a->side.rank, model, range.from, range.count);
 }

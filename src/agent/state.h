@@ -258,7 +258,10 @@ void sl_agent_notice(sl_agent *agent, const char *format, ...)
 /* Something for the log of events, from any thread. Before the first round nothing is noted. */
 void sl_agent_log(sl_agent *agent, const sl_log_entry *entry);
 /* Of a node at its own times: what it has done, for who repeats the run. */
-void sl_agent_act(const sl_agent *agent, const sl_act *act);
+static inline void sl_agent_act(const sl_agent *a, const sl_act *act) {
+    if (a->node.own != NULL && a->settings.observer.act != NULL)
+        a->settings.observer.act(a->settings.observer.context, act);
+}
 /* From any thread: a checkpoint is written. */
 void sl_agent_note_saved(sl_agent *agent);
 /* From any thread: the loop is to look at it. */
@@ -293,8 +296,8 @@ void sl_averaging_close(sl_agent *agent);
 /* The last round is done: begins. False: there is nothing to do. */
 bool sl_averaging_begin(sl_agent *agent);
 /* While there is one. True: all is added up, and the node's model is the average; or it is given
- * up. is_void: somebody does not come to it. */
-bool sl_averaging_advance(sl_agent *agent, bool is_void);
+ * up. is_void: somebody does not come to it. is_behind: somebody is in the next view already. */
+bool sl_averaging_advance(sl_agent *agent, bool is_void, bool is_behind);
 
 /* trust.c */
 int sl_trust_open(sl_agent *agent, sl_error *error);

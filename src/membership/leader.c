@@ -280,7 +280,8 @@ static void begin_change(sl_membership *m) {
         m->cause_s = -1;
     else if (m->cause_s < 0)
         m->cause_s = m->now_s;
-    if (is_there && m->now_s >= m->quiet_s && sl_cause_leads(m)) {
+    const bool may = m->now_s >= m->quiet_s || m->wishes.renews; /* that waits for nobody */
+    if (is_there && may && sl_cause_leads(m)) {
         prepare(m);
         if (may_go_on(m, has_not_answered))
             propose(m);

@@ -244,7 +244,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     }
     if (are_most_aside(m))
         sl_membership_give(m, SL_ORDER_DIVERGED);
-    if (event->type == SL_MEMBERSHIP_TICK)
+    if (event->type == SL_MEMBERSHIP_TICK || event->type == SL_MEMBERSHIP_RENEW)
         sl_leader_tick(m);
     tell_news(m);
     update->cut = is_node_to_be_cut(m);

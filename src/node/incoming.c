@@ -449,7 +449,7 @@ int sl_incoming_end(sl_node *n, sl_error *error) {
 }
 
 /* Nothing changes the model after it is combined. */
-bool sl_node_mixed(const sl_node *n, uint32_t index, sl_range *out) {
+bool sl_node_mixed(const sl_node *n, uint32_t index, sl_range *out, const float **model) {
     const sl_algorithm *a = n->algorithm;
     const sl_group *g = n->room.groups;
     const bool stays = a->route == SL_ROUTE_TOPOLOGY && a->stage_count == 1 && a->settle == NULL &&
@@ -458,6 +458,7 @@ bool sl_node_mixed(const sl_node *n, uint32_t index, sl_range *out) {
         index >= g->combined)
         return false;
     *out = sl_node_part_range(g->set, g->range.from, index);
+    *model = n->state.sum != NULL ? n->state.sum : n->state.x;
     return true;
 }
 

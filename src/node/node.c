@@ -549,8 +549,7 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = advance(n, update, error);
     if (result == 0 && gives_back(n, event))
         sl_incoming_collect(n);
-    update->released = n->inbox.released;
-    update->released_count = n->inbox.released_count;
+    update->released = sl_inbox_released(&n->inbox, &update->released_count);
     return result;
 }
 
@@ -594,8 +593,4 @@ uint64_t sl_node_open_exchange(const sl_node *n, sl_row *from) {
     sl_route_step(&n->view.route, exchange, 0, &step);
     *from = step.in;
     return exchange;
-}
-
-double sl_node_push_sum_weight(const sl_node *n) {
-    return n->state.push_sum_weight;
 }

@@ -391,6 +391,10 @@ void sl_node_close(sl_node **node) {
 
 /* ---- asking ---- */
 
+double sl_node_push_sum_weight(const sl_node *n) {
+    return n->state.push_sum_weight;
+}
+
 uint64_t sl_node_dropped(const sl_node *n) {
     return n->dropped;
 }

@@ -29,6 +29,7 @@ static void leave_ready(endpoint *e) {
 /* What is complete stays in the queue: its memory is the caller's until that is drained. */
 static int close_endpoint(struct fid *fid) {
     endpoint *e = endpoint_of(HOLDER(fid, struct fid_ep, fid));
+    sl_tcp_stream_send(e); /* short messages that wait: the last one may say why */
     sl_tcp_forget(e->fabric, &e->connected);
     sl_tcp_forget(e->fabric, &e->ended);
     leave_ready(e);

@@ -136,6 +136,7 @@ void sl_tcp_stream_end(endpoint *e, int error, const char *why);
 void sl_tcp_stream_stop(endpoint *e);
 extern const struct fi_ops_msg sl_tcp_stream_ops;
 /* Moves what can be moved now. */
+void sl_tcp_stream_send(endpoint *e); /* what waits */
 void sl_tcp_stream_go_on(endpoint *e);
 /* It may go on without an event. */
 void sl_tcp_stream_ready(endpoint *e);

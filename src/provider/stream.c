@@ -188,7 +188,7 @@ static void count_sent(endpoint *e, size_t n) {
     }
 }
 
-static void send_now(endpoint *e) {
+void sl_tcp_stream_send(endpoint *e) {
     while (e->state == OPEN && e->writable && e->sends.first != NULL) {
         struct iovec pieces[PIECES_MAX];
         const struct msghdr message = {.msg_iov = pieces, .msg_iovlen = (size_t)collect(e, pieces)};
@@ -203,7 +203,7 @@ static void send_now(endpoint *e) {
 }
 
 void sl_tcp_stream_go_on(endpoint *e) {
-    send_now(e);
+    sl_tcp_stream_send(e);
     while (e->state == OPEN && !e->connected.queued && go_on_receiving(e))
         continue;
 }
@@ -253,7 +253,7 @@ static ssize_t post_send(struct fid_ep *fid, const struct fi_msg *m, uint64_t fl
     if (o->bytes < LONG_BYTES)
         be_looked_at(e);
     else
-        send_now(e);
+        sl_tcp_stream_send(e);
     return 0;
 }
 

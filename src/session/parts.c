@@ -102,11 +102,8 @@ static int open_parts(sl_session *s, sl_error *error) {
                     : sl_fail(error, SL_ENOMEM, "final: out of memory for %zu tensors", tensors);
 }
 
-/* The one before is over, and all of it awaited. */
 static int begin_round(sl_session *s, const sl_where *x, sl_error *error) {
-    int result = open_parts(s, error);
-    if (result == 0 && s->caller.round.begun == BEGUN_FINAL)
-        result = sl_session_finish_round(s, error);
+    const int result = open_parts(s, error);
     if (result != 0)
         return result;
     memset(s->caller.left, 0, sl_session_tensors(s) * sizeof *s->caller.left);
@@ -136,7 +133,7 @@ static int check_order(sl_session *s, uint64_t first, sl_error *error) {
         return sl_fail(error, SL_EINVAL,
                        "final: tensor %llu of %zu; the number falls with each call of a round",
                        (unsigned long long)first, sl_session_tensors(s));
-    return round->begun == BEGUN_NONE || goes_on || has_all(s)
+    return round->begun == BEGUN_NONE || goes_on
                ? 0
                : sl_fail(error, SL_EINVAL,
                          "final: some tensors of the round before were not awaited; await or end "
@@ -152,7 +149,7 @@ int sl_session_final(sl_session *s, float *x, uint64_t first, sl_error *error) {
         result = check_order(s, first, error);
     if (result == 0)
         result = sl_session_locate(s, "final", x, &at, error);
-    if (result == 0 && (s->caller.round.begun == BEGUN_NONE || s->caller.round.final == 0))
+    if (result == 0 && s->caller.round.begun == BEGUN_NONE)
         result = begin_round(s, &at, error);
     if (result != 0)
         return result;
@@ -186,7 +183,12 @@ int sl_session_await(sl_session *s, float *x, uint64_t first, uint64_t count, sl
         result = sl_session_finish_round(s, error);
     else if (result == 0 && count > 0)
         result = sl_session_wait_for(s, first, count, error);
-    if (result == 0)
-        sl_session_leave_tensors(s, &at, first, count);
+    if (result != 0)
+        return result;
+    sl_session_leave_tensors(s, &at, first, count);
+    if (has_all(s)) {
+        result = sl_session_finish_round(s, error);
+        s->caller.round = (sl_caller_round){0};
+    }
     return result;
 }

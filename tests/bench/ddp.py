@@ -27,6 +27,7 @@ import time
 
 import _bench
 from _links import Links, Loopback
+from _ports import free_range
 
 DATA = os.path.join(_bench.SHARED, "cifar10")
 NODES, SMOOTHED, TESTED = 4, 3, 512
@@ -180,13 +181,13 @@ def start(links, rank, task, build):
 
 def run(links, options, folder):
     """[what each process has measured]"""
-    first = free_ports(3)
+    first = free_range(3 * NODES)
     task = {
         **{name: getattr(options, name) for name in TOLD},
-        "port": first[0],
+        "port": first,
         "rosters": {
             name: [f"{links.address(rank)}:{base + rank}" for rank in range(NODES)]
-            for name, base in ((DPSGD, first[1]), (CHOCO, first[2]))
+            for name, base in ((DPSGD, first + NODES), (CHOCO, first + 2 * NODES))
         },
     }
     outs = [os.path.join(folder, f"{rank}.json") for rank in range(NODES)]
@@ -201,12 +202,6 @@ def run(links, options, folder):
     if any(codes):
         sys.exit(f"ddp.py: processes ended with {codes}")
     return [json.load(open(out)) for out in outs]
-
-
-def free_ports(count):
-    """Each is the first of NODES that follow each other."""
-    base = 20000 + os.getpid() % 1000 * 4 * NODES
-    return [base + i * NODES for i in range(count)]
 
 
 def step_times(measured, name, steps):

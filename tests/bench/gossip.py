@@ -98,14 +98,15 @@ def main():
     parser.add_argument("--mbit", type=float, help="of each agent's link; default: loopback")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
-    last = options.nodes[-1]
-    links = Links(options.build, last, options.mbit, 0) if options.mbit else contextlib.nullcontext()
+    links = contextlib.nullcontext()
+    if options.mbit:
+        links = Links(options.build, options.nodes[-1], options.mbit, 0)
     with links:
         if options.mbit:
             os.environ["GOSSIP_NETNS"] = links.prefix
         for d in options.dimension or FEW.get(options.table, (_bench.RESNET50,)):
             cases = []
-            for nodes in [last] if options.mbit else options.nodes:
+            for nodes in options.nodes[-1:] if options.mbit else options.nodes:
                 size = [str(d), str(_bench.rounds_for(nodes, d))]
                 cases.append((nodes, TABLES[options.table](options, nodes, size)))
             if options.table == "forms":

@@ -28,7 +28,7 @@ except ImportError as missing:
 
 import _bench
 
-# name: as checkvec names it; multiply-adds for one sample, of the forward pass and of its first layer
+# name: as checkvec names it; multiply-adds for a sample, of the forward pass and its first layer
 # (whose input needs no gradient); image, or characters; steps of PyTorch
 MODELS = {
     "mlp": ("mlp 784-256-10", 203_264, 200_704, (784,), 1000),
@@ -250,7 +250,8 @@ def tell_gpu():
     orders = torch.contiguous_format, torch.channels_last
     for name, rows in [*((name, 32) for name in MODELS), ("resnet20", 128)]:
         ms = min(time_on_gpu(name, rows, order) for order in orders)
-        print(f"pytorch    gradient of {MODELS[name][0]:28} batch {rows:3} {ms:10.3f} ms", flush=True)
+        what = f"gradient of {MODELS[name][0]:28} batch {rows:3}"
+        print(f"pytorch    {what} {ms:10.3f} ms", flush=True)
 
 
 def main():

@@ -131,7 +131,7 @@ def run(links, options, folder, turn):
             "GLOO_SOCKET_IFNAME": links.card(rank),
         }
         told = json.dumps({**task, "rank": rank, "out": os.path.join(folder, f"{rank}.json")})
-        command = [*links.command(rank), sys.executable, os.path.abspath(__file__), "--work", told]
+        command = [*links.wrapper(rank), sys.executable, os.path.abspath(__file__), "--work", told]
         processes.append(subprocess.Popen(command, env=environment))
     if any([process.wait() for process in processes]):
         sys.exit("torch_layers.py: a process failed")

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """What it costs an agent to be looked at: by nobody, by three viewers of its page, by 1,000 clients
-that send a byte a second and take no answer. Of each: rounds a second, the HTTP threads' share of a
-core, open descriptors, and how long /metrics takes. Then the page's bytes.
+that send a byte a second and take no answer. They take turns. Of each, medians: rounds a second,
+what a round takes of the agent's processor (all threads but HTTP's), the HTTP thread's share of a
+core, open descriptors, and how long /metrics takes. Then the page's bytes, and with --browser what
+it takes of a core to show 64 nodes that change twice a second.
 
-usage: watching.py [--build BUILD] [--seconds N]
+usage: watching.py [--build BUILD] [--seconds N] [--turns N] [--browser]
 """
 
 import gzip
@@ -12,6 +14,7 @@ import os
 import socket
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -33,15 +36,19 @@ def rounds_of(port):
     return 0.0
 
 
-def http_seconds(pid):
-    """Of a core, by the threads that answer."""
-    ticks = 0
+def thread_seconds(pid):
+    """Of a core, by the thread that answers, and by all others."""
+    used = [0, 0]
     for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/stat") as file:
-            name, rest = file.read().split("(", 1)[1].rsplit(")", 1)
-        if name == "starling-http":
-            ticks += sum(map(int, rest.split()[11:13]))
-    return ticks / os.sysconf("SC_CLK_TCK")
+        with open(f"/proc/{pid}/task/{task}/comm") as name:
+            with open(f"/proc/{pid}/task/{task}/schedstat") as file:
+                used[name.read() != "starling-http\n"] += 1e-9 * int(file.read().split()[0])
+    return used
+
+
+def connects(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) == 0
 
 
 def viewers(port, count):
@@ -83,14 +90,18 @@ def crowd(port, clients):
 
 
 def watch(port, pid, seconds, clients, act):
-    """[rounds a second, share of a core, descriptors, ms of /metrics]"""
+    """[rounds a second, microseconds of a round, share of a core, descriptors, ms of /metrics]"""
     took = []
-    begun, rounds, used = time.monotonic(), rounds_of(port), http_seconds(pid)
+    act(clients)
+    time.sleep(1)
+    begun, rounds, used = time.monotonic(), rounds_of(port), thread_seconds(pid)
     while time.monotonic() - begun < seconds:
         act(clients)
         time.sleep(1)
     past = time.monotonic() - begun
-    row = [(rounds_of(port) - rounds) / past, 100 * (http_seconds(pid) - used) / past]
+    rounds = rounds_of(port) - rounds
+    http, own = (now - then for now, then in zip(thread_seconds(pid), used))
+    row = [rounds / past, 1e6 * own / rounds, 100 * http / past]
     row.append(len(os.listdir(f"/proc/{pid}/fd")))
     for _ in range(9):
         at = time.monotonic()
@@ -101,11 +112,72 @@ def watch(port, pid, seconds, clients, act):
     return [*row, statistics.median(took)]
 
 
+# Each update is parsed and drawn as one that comes from an agent.
+REPLAY = """const whole = JSON.parse(JSON.stringify(board)), texts = [], any = Math.random;
+const cut = (of, n) => Object.fromEntries(Object.entries(of).map(([name, list]) =>
+    [name, Array.isArray(list) && name !== "down" ? list.slice(0, list.length - n) : list]));
+for (let n = 0; n < 6; n++) texts.push(JSON.stringify({
+    nodes: whole.nodes.map((node) => ({...node, round: 10 * n, still_s: any(),
+        state: any() < 0.5 ? "computes" : "exchanges", waits_for: any() < 0.2 ? [0] : []})),
+    links: whole.links.map((link) => ({...link, lag: n % 3, mb_s: any(), reconnects: 0,
+        round_trip_s: any() / 100, wait_share: any() / 10, protection: "TLS 1.3"})),
+    curves: cut(whole.curves, n), strip: whole.strip.map((row) => cut(row, n))}));
+let tick = 0;
+setInterval(() => {
+    const part = JSON.parse(texts[tick++ % 6]);
+    Object.assign(board, part);
+    draw(Object.keys(part));
+}, 500);"""
+
+
+def family_seconds(pid):
+    """Of a core, by a process and all that it has begun."""
+    with open(f"/proc/{pid}/stat") as file:
+        used = sum(map(int, file.read().rsplit(")", 1)[1].split()[11:13]))
+    children = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children") as file:
+            children += file.read().split()
+    return used / os.sysconf("SC_CLK_TCK") + sum(map(family_seconds, children))
+
+
+def show_in_browser(starling, seconds):
+    sys.path.insert(0, os.path.join(_bench.ROOT, "tests", "chaos"))
+    from _browser import Browser
+
+    keys = ["topology.family=torus", "topology.sides=[8,8]", "model=softmax", "rounds=1100",
+            "data.train_samples=640", "data.test_samples=20", "data.batch=1", "record.every=10"]
+    with tempfile.TemporaryDirectory() as folder:
+        path, out = os.path.join(folder, "e.json"), os.path.join(folder, "run")
+        with open(path, "w") as file:
+            json.dump({"topology": {"nodes": 64, "family": "ring"}}, file)
+        sets = [word for key in keys for word in ("--set", key)]
+        subprocess.run([starling, "sim", path, "--out", out, *sets], check=True,
+                       stdout=subprocess.DEVNULL)
+        shown = subprocess.Popen([starling, "show", out, "--listen", "127.0.0.1:0"],
+                                 stdout=subprocess.PIPE, text=True)
+        with Browser(1200, 900) as browser:
+            browser.driver.get(shown.stdout.readline().split()[0])
+            while not browser.look("board.curves !== undefined"):
+                time.sleep(0.2)
+            browser.driver.execute_script(REPLAY)
+            time.sleep(5)
+            pid = browser.driver.service.process.pid
+            begun, used = time.monotonic(), family_seconds(pid)
+            time.sleep(seconds)
+            share = (family_seconds(pid) - used) / (time.monotonic() - begun)
+        shown.terminate()
+    print(f"64 nodes in a browser: {100 * share:.1f} % of a core")
+
+
 def main():
     parser = _bench.parser_of(__doc__)
     parser.add_argument("--seconds", type=float, default=20)
+    parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--browser", action="store_true")
     o = parser.parse_args()
-    base = 9100
+    base = next(base for base in range(9100, 30000, 10)
+                if not any(connects(base + rank) for rank in range(NODES)))
     experiment = {
         "rounds": 10**9,
         "topology": {"nodes": NODES, "family": "ring"},
@@ -119,25 +191,31 @@ def main():
         starling = os.path.join(o.build, "tools", "starling")
         run = subprocess.Popen([starling, "run", path, "--out", os.path.join(folder, "run")],
                                stdout=subprocess.DEVNULL)
-        time.sleep(5)
+        while not connects(base) or rounds_of(base) == 0:
+            time.sleep(0.5)
         pids = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout
         pid = min(map(int, pids.split()))
         cases = [
             ("nobody", 0, lambda clients: None),
             ("3 viewers", 3, take_all),
             ("1,000 slow clients", 0, lambda clients: crowd(base, clients)),
-            ("nobody again", 0, lambda clients: None),
         ]
-        rows = [[name, *watch(base, pid, o.seconds, viewers(base, count), act)]
-                for name, count, act in cases]
+        works = {name: lambda count=count, act=act: watch(base, pid, o.seconds,
+                                                          viewers(base, count), act)
+                 for name, count, act in cases}
+        turns = _bench.in_turns(works, o.turns)
+        rows = [(name, *map(statistics.median, zip(*values))) for name, values in turns.items()]
         page = [fetch(base, file) for file in FILES]
         run.terminate()
         run.wait()
-    _bench.print_heads("looked at by", "rounds/s", "% of a core", "descriptors", "/metrics, ms")
-    for name, rate, share, descriptors, ms in rows:
-        _bench.print_row(name, f"{rate:.0f}", f"{share:.2f}", f"{descriptors}", f"{ms:.2f}")
+    _bench.print_heads("looked at by", "rounds/s", "us a round", "% of a core", "descriptors",
+                       "/metrics, ms")
+    for name, rate, us, *others in rows:
+        _bench.print_row(name, f"{rate:.0f}", f"{us:.0f}", *(f"{value:.2f}" for value in others))
     print(f"page: {sum(map(len, page)) / 1e3:.1f} kB, "
           f"{sum(len(gzip.decompress(file)) for file in page) / 1e3:.1f} kB unpacked")
+    if o.browser:
+        show_in_browser(starling, o.seconds)
 
 
 main()

@@ -4,7 +4,6 @@
 import contextlib
 import itertools
 import os
-import signal
 import threading
 import time
 

@@ -14,7 +14,7 @@ from _scene import SLOWER, read_bytes, check, run_tests, wait_until
 from _greetings import GREETING, KEY, PROOF, WELCOME, Prover, greeting, message
 from _ports import free_ports
 from by_hand import PAIR
-from _keyed import make_keys, with_key
+from _keyed import check_both, make_keys, with_key
 from strangers import seconds_of_processor, start, wait_listening
 
 COUNT = int(os.environ.get("STARLING_CROWD", "2000"))
@@ -190,9 +190,7 @@ def an_agent_with_a_key_waits_in_a_crowd(scene):
     memory.end()
     print(f"# memory in all: +{memory.memory / 2**20:.2f} MiB", flush=True)
     second = start(scene, experiment, 1, roster, "out1", *extra)
-    for running in (second.wait(60), first.wait(60)):
-        running.check_well()
-    scene.check_models(["out0", "out1"], experiment=experiment)
+    check_both(scene, experiment, [second.wait(60), first.wait(60)])
     check(slowest < 3 * SLOWER, f"an honest greeting waited {slowest:.1f} s")
     check(most - before <= DESCRIPTORS, f"{most - before} descriptors for {AT_ONCE} connections")
     if b"__asan" not in read_bytes(scene.starling):
@@ -208,11 +206,9 @@ def a_pair_trains_in_a_crowd(scene):
     for port in ports:
         come_in_sequence(port, 500)
     crowd = [connect(port, says) for port in ports for says in KINDS.values() for _ in range(20)]
-    for running in pair:
-        running.wait(120).check_well()
+    check_both(scene, experiment, [running.wait(120) for running in pair])
     for s in crowd:
         s.close()
-    scene.check_models(["out0", "out1"], experiment=experiment)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
  *
  * usage: stranger PORT FROM TO KEY RUN_ID
  * Greets truly, as agent FROM that looks for agent TO, again and again, and misbehaves each time in
- * another manner, before the handshake, in it and after it. Prints "connected" the first time, and
- * how many frames it was rid of, once nobody listens.
+ * another manner, after the handshake. Prints "connected" the first time, and how many frames it
+ * was rid of, once nobody listens.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,35 +16,18 @@
 #include "unit/loopback.h"
 #include "wire/checksum.h"
 
-/* How somebody who has the key visits. */
+/* What somebody who has proved that he has the key says first. */
 typedef struct manner {
     const char *name;
-    bool proves; /* himself, before he goes on */
-    bool plain;  /* what he sends then is not sealed */
     sl_frame_type type;
     uint32_t sender_off;
-    uint64_t run_off, incarnation_off;
-    bool as_another; /* proves to be another rank than he greeted as */
-    bool of_old;     /* begins a handshake of TLS 1.2 */
+    uint64_t incarnation_off;
 } manner;
 
 static const manner manners[] = {
-    {"HELLO before the proof", .type = SL_FRAME_HELLO},
-    {"data before the proof", .type = SL_FRAME_DATA},
-    {"ABORT before the proof", .type = SL_FRAME_ABORT},
-    {"BYE before the proof", .type = SL_FRAME_BYE},
-    {"garbage for a handshake", .type = SL_FRAME_HANDSHAKE},
-    {"a handshake of TLS 1.2", .type = SL_FRAME_HANDSHAKE, .of_old = true},
-    {"a greeting of another run", .run_off = 1, .type = SL_FRAME_TYPE_END},
-    {"another rank's proof", .proves = true, .as_another = true, .type = SL_FRAME_HELLO},
-    {"other hashes", .proves = true, .type = SL_FRAME_HELLO},
-    {"another sender", .proves = true, .type = SL_FRAME_HELLO, .sender_off = 1},
-    {"another incarnation", .proves = true, .type = SL_FRAME_HELLO, .incarnation_off = 1},
-    {"an unsealed HELLO", .proves = true, .plain = true, .type = SL_FRAME_HELLO},
-    {"no HELLO, but data", .proves = true, .type = SL_FRAME_DATA},
-    {"no HELLO, but ABORT", .proves = true, .type = SL_FRAME_ABORT},
-    {"no HELLO, but BYE", .proves = true, .type = SL_FRAME_BYE},
-    {"no HELLO, but another handshake", .proves = true, .plain = true, .type = SL_FRAME_HANDSHAKE},
+    {"other hashes", SL_FRAME_HELLO, 0, 0},        {"another sender", SL_FRAME_HELLO, 1, 0},
+    {"another incarnation", SL_FRAME_HELLO, 0, 1}, {"no HELLO, but data", SL_FRAME_DATA, 0, 0},
+    {"no HELLO, but ABORT", SL_FRAME_ABORT, 0, 0}, {"no HELLO, but BYE", SL_FRAME_BYE, 0, 0},
 };
 enum { MANNERS = sizeof manners / sizeof *manners };
 
@@ -68,8 +51,7 @@ static void on_connected(void *context, void *owner) {
     stranger *s = context;
     (void)owner;
     s->connected = true;
-    if (s->manner->proves)
-        sl_channel_begin(s->channel);
+    sl_channel_begin(s->channel);
 }
 
 static void on_received(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
@@ -95,20 +77,6 @@ static void on_down(void *context, void *owner, bool established, const char *re
     ((stranger *)context)->down = true;
 }
 
-/* What a client says first that knows no TLS after 1.2; its bytes. */
-static uint32_t begin_as_of_old(uint8_t out[SL_FRAME_TEXT_MAX]) {
-    SSL_CTX *tls = SSL_CTX_new(TLS_client_method());
-    SSL_CTX_set_max_proto_version(tls, TLS1_2_VERSION);
-    SSL *ssl = SSL_new(tls);
-    BIO *said = BIO_new(BIO_s_mem());
-    SSL_set_bio(ssl, BIO_new(BIO_s_mem()), said);
-    SSL_connect(ssl);
-    const int bytes = BIO_read(said, out, SL_FRAME_TEXT_MAX);
-    SSL_free(ssl);
-    SSL_CTX_free(tls);
-    return (uint32_t)bytes;
-}
-
 /* In the manner of somebody who has the key. */
 static void misbehave(stranger *s) {
     const manner *m = s->manner;
@@ -119,16 +87,11 @@ static void misbehave(stranger *s) {
         .seed = 99,
         .standing = {.incarnation = s->passage.incarnation + m->incarnation_off, .attempt = 1}};
     sl_frame frame = {.type = m->type, .sender = s->passage.from + m->sender_off};
-    if (m->type == SL_FRAME_TYPE_END)
-        return;
     sl_hello_encode(&hello, payload);
     frame.payload_bytes = m->type == SL_FRAME_BYE ? 0 : SL_HELLO_BYTES;
-    if (m->of_old)
-        frame.payload_bytes = begin_as_of_old(payload);
     frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
     sl_frame_encode(&frame, whole);
-    sl_channel *channel = m->proves && !m->plain ? s->channel : NULL;
-    sl_channel_send(channel, s->connection, sl_clock_seconds(), whole,
+    sl_channel_send(s->channel, s->connection, sl_clock_seconds(), whole,
                     SL_FRAME_HEADER_BYTES + frame.payload_bytes, NULL, 0, false);
 }
 
@@ -139,12 +102,11 @@ static void stop(const sl_error *error) {
     exit(1);
 }
 
-/* It proves what the manner says. */
 static size_t prove(void *context, const uint8_t greeting[SL_GREETING_BYTES],
                     const uint8_t challenge[SL_CHALLENGE_BYTES], bool dials,
                     uint8_t out[SL_PROOF_BYTES_MAX]) {
     const stranger *s = context;
-    const sl_exchange exchange = {greeting, challenge, s->passage.run_id + s->manner->run_off};
+    const sl_exchange exchange = {greeting, challenge, s->passage.run_id};
     return sl_proof_make(&exchange, s->guard.credentials, dials, out);
 }
 
@@ -157,16 +119,14 @@ static bool accepts(void *context, const uint8_t greeting[SL_GREETING_BYTES],
 }
 
 static void open_channel(stranger *s) {
-    sl_passage proved = s->passage;
     sl_error error;
-    proved.from += s->manner->as_another;
-    if (sl_channel_open(&s->channel, &s->guard, s->connection, &proved, true, &error) != 0)
+    if (sl_channel_open(&s->channel, &s->guard, s->connection, &s->passage, true, &error) != 0)
         stop(&error);
 }
 
 /* What he came for, once it is time. */
 static bool tell(stranger *s, unsigned number) {
-    if (!s->connected || (s->manner->proves && !sl_channel_is_ready(s->channel)))
+    if (!s->connected || !sl_channel_is_ready(s->channel))
         return false;
     if (number == 0)
         puts("connected");

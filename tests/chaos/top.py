@@ -62,7 +62,11 @@ def a_loss_is_seen_live_and_the_end_stays(scene):
     for lines, columns in ((20, 45), (60, 200)):
         top.resize(lines, columns)
         since = len(top.bytes)
-        wait_until(lambda: top.bytes[since:].count(b"\x1b[J") > 2 or not top.read(), "it is drawn anew")
+
+        def is_drawn():
+            return top.bytes[since:].count(b"\x1b[J") > 2 or not top.read()
+
+        wait_until(is_drawn, "it is drawn anew")
         check(top.fits(), f"{lines} x {columns}: {top.screen()}")
     place.process.send_signal(signal.SIGINT)
     check(place.read_all()[0] == 0, "Ctrl-C")

@@ -108,6 +108,7 @@ static void *visit(void *x) {
     device_guest_follow(event, NULL);
     device_guest_enter(NULL), device_copy_out(found, x, BYTES), device_guest_leave();
     cudaGetDevice(&device);
+    device_event_close(event);
     return (void *)(intptr_t)device;
 }
 

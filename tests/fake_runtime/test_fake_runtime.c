@@ -330,7 +330,9 @@ static void clear(float *v) {
 }
 static void record(float *v) {
     (void)v;
-    device_event_record(device_event_open());
+    sl_vec_event *e = device_event_open();
+    device_event_record(e);
+    device_event_close(e);
 }
 static void launch_fill(float *v) {
     fill(v, 1);
@@ -348,6 +350,7 @@ static void ask_for_a_notice(float *v) {
     device_event_record(e);
     device_event_passed(e, 1);
     fake_hold_kernels(false);
+    device_event_close(e);
 }
 
 static const struct {
@@ -380,18 +383,65 @@ START_LOOP_TEST(the_first_failure_is_kept, sizeof operations / sizeof *operation
 /* ---- what fake.h forbids ---- */
 
 static void copy_pageable_memory_in_the_background(cudaStream_t s, float *v, float *plain) {
-    (void)s;
     device_begin_copy_out(plain, v, BYTES);
-    device_fence(text);
+}
+
+static void copy_pageable_memory_in_later(cudaStream_t s, float *v, float *plain) {
+    device_copy_in_later(v, plain, BYTES);
+}
+
+static void copy_in_from(float *v, const void *host, size_t rows, size_t step) {
+    const sl_vec_rows r = {v, host, BYTES, rows, .to_step = BYTES, .from_step = step};
+    device_begin_copies_in(&r, 1, device_event_open(), device_event_open());
+}
+
+static void copy_pageable_memory_in_in_the_background(cudaStream_t s, float *v, float *plain) {
+    copy_in_from(v, plain, 1, 0);
+}
+
+/* Two rows, each of it page-locked, but not what lies between. */
+static void copy_rows_of_two_allocations(cudaStream_t s, float *v, float *plain) {
+    const char *a = device_allocate_host(BYTES), *b = device_allocate_host(BYTES);
+    copy_in_from(v, a < b ? a : b, 2, (size_t)labs(b - a));
+}
+
+static void copy_beyond_page_locked_memory(cudaStream_t s, float *v, float *plain) {
+    device_copy_in_later(v, host_vector(0), BYTES + 64);
+}
+
+static void copy_released_memory(cudaStream_t s, float *v, float *plain) {
+    void *host = device_allocate_host(BYTES);
+    device_release_host(host);
+    device_copy_in_later(v, host, BYTES);
 }
 
 static void take_memory_of_the_host_for_the_devices(cudaStream_t s, float *v, float *plain) {
-    (void)s, (void)v;
     device_clear(plain, BYTES);
 }
 
+static void compute_with_memory_of_the_host(cudaStream_t s, float *v, float *plain) {
+    device_expect(host_vector(0));
+}
+
+/* x is read as constant: a GPU may read it early. */
+static void normalise_to(float *x, float *y) {
+    const float first[N] = {1};
+    device_copy_in(x, first, BYTES);
+    launch_normalise(&(normalise_args){.x = x,
+                                       .scale = x + N / 2,
+                                       .shift = x + N / 2,
+                                       .saved = x + N / 2,
+                                       .y = y,
+                                       .channels = 4,
+                                       .span = 4},
+                     16);
+}
+
+static void write_what_is_read_as_constant(cudaStream_t s, float *v, float *plain) {
+    normalise_to(v, v);
+}
+
 static void note_an_allocation(cudaStream_t s, float *v, float *plain) {
-    (void)s, (void)v, (void)plain;
     device_graph_begin();
     device_allocate(BYTES);
 }
@@ -440,7 +490,6 @@ static void CUDART_CB call_from_a_callback(void *unused) {
 }
 
 static void call_back_and_call(cudaStream_t s, float *v, float *plain) {
-    (void)v, (void)plain;
     cudaLaunchHostFunc(s, call_from_a_callback, NULL);
     cudaStreamSynchronize(s);
 }
@@ -451,28 +500,49 @@ static void *clear_on_no_device(void *stream) {
 }
 
 static void clear_in_a_thread_without_a_device(cudaStream_t s, float *v, float *plain) {
-    (void)v, (void)plain;
     pthread_t thread;
     pthread_create(&thread, NULL, clear_on_no_device, s);
     pthread_join(thread, NULL);
 }
 
-static void (*const forbidden[])(cudaStream_t s, float *v, float *plain) = {
-    copy_pageable_memory_in_the_background, take_memory_of_the_host_for_the_devices,
-    note_an_allocation, call_back_and_call, clear_in_a_thread_without_a_device};
+static void (*const forbidden[])(cudaStream_t s, float *v,
+                                 float *plain) = {copy_pageable_memory_in_the_background,
+                                                  copy_pageable_memory_in_later,
+                                                  copy_pageable_memory_in_in_the_background,
+                                                  copy_rows_of_two_allocations,
+                                                  copy_beyond_page_locked_memory,
+                                                  copy_released_memory,
+                                                  take_memory_of_the_host_for_the_devices,
+                                                  compute_with_memory_of_the_host,
+                                                  write_what_is_read_as_constant,
+                                                  note_an_allocation,
+                                                  call_back_and_call,
+                                                  clear_in_a_thread_without_a_device};
 
 START_LOOP_TEST(what_is_forbidden_ends_the_program, sizeof forbidden / sizeof *forbidden) {
     const pid_t child = fork();
     int status;
     if (child == 0) {
         cudaStream_t s;
+        setenv("STARLING_CONTRACTS", "1", 1);
         open_device();
         cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking);
-        forbidden[_i](s, device_allocate(BYTES), malloc(BYTES));
+        forbidden[_i](s, device_allocate(2 * BYTES), malloc(BYTES));
+        device_status(text); /* what is late is forbidden by the next call */
+        device_fence(text);
         _exit(0);
     }
     ck_assert_int_eq(waitpid(child, &status, 0), child);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
+/* What it allows beside the above. */
+START_TEST(what_is_not_written_may_be_read_as_constant) {
+    setenv("STARLING_CONTRACTS", "1", 1);
+    open_device();
+    float *v = device_allocate(2 * BYTES);
+    normalise_to(v, v + N);
+    ck_assert_int_eq(device_fence(text), 0);
 }
 
 int main(void) {

@@ -7,7 +7,7 @@ The quadratic's gradient is computed on the host whatever the device, and copied
 user's own task is. A network's is the device's.
 
 The device is the emulated one, whose memory cannot be touched but through its operations
-(gpu/emulated.c); where payloads leave from and come to it
+(gpu/emulated/); where payloads leave from and come to it
 (transport.gpu_direct), that is the host's memory to the network. The kernels are the GPU's.
 
 With STARLING_TEST_PLUGIN=cuda in the environment the algorithms run on the real one
@@ -324,9 +324,10 @@ def check_mixed_pair(starling):
         check(named and "transport.gpu_direct" in text, f"said {said}")
 
 
-def settings_of_refusals(starling):
-    """name -> (environment, more arguments of check_refused())"""
+def refusals(starling):
+    """name, environment, device, exit code, what is said; more arguments of check_refused()"""
     emulated = {"STARLING_PLUGIN": plugin(starling, "emulated")}
+    other = {"STARLING_PLUGIN": plugin(starling, "other")}
     absent = {"STARLING_PLUGIN": "/nowhere/libstarling-cuda.so"}
     # libfabric 1.17's tcp offers no FI_HMEM, a later one may.
     as_gpu = {**emulated, "STARLING_AS_GPU": "1"}
@@ -334,73 +335,56 @@ def settings_of_refusals(starling):
         {"command": "run", "otherwise": {"transport": {"gpu_direct": value, "chunk_bytes": 4096}}}
         for value in ("on", "auto")
     )
-    packed = {"case": "deep-squeeze float16"}
-    return {
-        "emulated": (emulated, {}),
-        "absent": (absent, {}),
-        "other": ({"STARLING_PLUGIN": plugin(starling, "other")}, {}),
-        "small": (emulated, {"otherwise": {"device_memory_gb": 0.00006}}),
-        "tcp, on": (as_gpu, on),
-        "tcp, auto": (as_gpu, auto),
-        "offered, auto": (emulated, auto),
-        "no GPU, on": ({}, on),
-        "absent, on": (absent, {**on, "lines": 2}),
-        "packed, on": (emulated, {**on, **packed}),
-        "packed, auto": (emulated, {**auto, **packed}),
-    }
-
-
-def refusals():
-    """name, one of the settings above, the device, exit code, what is said"""
+    bound, packed = {"otherwise": {"device_memory_gb": 0.00006}}, {"case": "deep-squeeze float16"}
     demanded, direct, gpu = "cannot be loaded", "GPU-direct", "cuda:0"
-    yield "no plug-in, demanded", "absent", gpu, 2, "device: cuda:0", demanded
-    yield "no plug-in, auto", "absent", "auto", 0, "device auto is cpu", demanded
-    version = "built for another Starling"
-    yield "plug-in of another version", "other", gpu, 2, version, "interface"
-    only = "the only GPU here is cuda:0"
-    yield "a GPU that is not there", "emulated", "cuda:3", 2, "device: cuda:3", only
+    yield "no plug-in, demanded", absent, gpu, 2, ["device: cuda:0", demanded], {}
+    yield "no plug-in, auto", absent, "auto", 0, ["device auto is cpu", demanded], {}
+    version = ["built for another Starling", "interface"]
+    yield "plug-in of another version", other, gpu, 2, version, {}
+    only = ["device: cuda:3", "the only GPU here is cuda:0"]
+    yield "a GPU that is not there", emulated, "cuda:3", 2, only, {}
     small = "model: working memory for 256 samples at a time: cuda:0: "
     allowed = "of the 0.1 MB that device_memory_gb allows"
-    yield "a bound that the model does not fit", "small", gpu, 1, small, allowed
-    yield "auto takes the GPU", "emulated", "auto", 0, "device auto is cuda:0"
-    yield "agents take GPUs in turn", "emulated", "cuda", 0, "device cuda is cuda:0"
-    yield "no GPU to take in turn", "absent", "cuda", 2, "device: cuda cannot be used", demanded
+    yield "a bound that the model does not fit", emulated, gpu, 1, [small, allowed], bound
+    yield "auto takes the GPU", emulated, "auto", 0, ["device auto is cuda:0"], {}
+    yield "agents take GPUs in turn", emulated, "cuda", 0, ["device cuda is cuda:0"], {}
+    none = ["device: cuda cannot be used", demanded]
+    yield "no GPU to take in turn", absent, "cuda", 2, none, {}
     off, through = "gpu_direct auto is off", "through host memory"
     tcp = "gpu_direct: \"on\" is refused: provider 'tcp' offers"
-    yield f"{direct} demanded", "tcp, on", gpu, 2, tcp, through
-    yield f"{direct} auto", "tcp, auto", gpu, 0, off, f"{through}: provider 'tcp' offers"
-    yield f"{direct} auto, offered", "offered, auto", gpu, 0, "gpu_direct auto is on"
-    needs = 'gpu_direct: "on" needs vectors on a GPU'
-    yield f"{direct} without a GPU", "no GPU, on", "cpu", 2, needs
-    none = 'on" is refused: device auto is no GPU here'
-    yield f"{direct}, and auto is the CPU", "absent, on", "auto", 2, "device auto is cpu", none
-    dense = 'gpu_direct: "on" is for compressor identity only'
-    yield f"{direct} of a compressor", "packed, on", gpu, 2, dense, '"float16"'
-    packed = 'compressor "float16"'
-    yield f"{direct} of a compressor, auto", "packed, auto", gpu, 0, off, packed
-    yield "no device's name", "emulated", "gpu", 2, '"gpu" is not allowed', '"cuda:0"'
+    yield f"{direct} demanded", as_gpu, gpu, 2, [tcp, through], on
+    yield f"{direct} auto", as_gpu, gpu, 0, [off, f"{through}: provider 'tcp' offers"], auto
+    yield f"{direct} auto, offered", emulated, gpu, 0, ["gpu_direct auto is on"], auto
+    needs = ['gpu_direct: "on" needs vectors on a GPU']
+    yield f"{direct} without a GPU", {}, "cpu", 2, needs, on
+    none = ["device auto is cpu", 'on" is refused: device auto is no GPU here']
+    yield f"{direct}, and auto is the CPU", absent, "auto", 2, none, {**on, "lines": 2}
+    dense = ['gpu_direct: "on" is for compressor identity only', '"float16"']
+    yield f"{direct} of a compressor", emulated, gpu, 2, dense, {**on, **packed}
+    packed_off = [off, 'compressor "float16"']
+    yield f"{direct} of a compressor, auto", emulated, gpu, 0, packed_off, {**auto, **packed}
+    yield "no device's name", emulated, "gpu", 2, ['"gpu" is not allowed', '"cuda:0"'], {}
 
 
 def all_tests(starling):
-    where = settings_of_refusals(starling)
     CASES.update({name: {"name": name} for name in unnamed(starling, list(CASES.values()))})
     stride = 3 if QUICK else 1
     for name in list(CASES)[::stride]:
         if name in OTHERWISE or name in HOST_ONLY:
             continue
-        yield f"sim {name}", lambda name=name: check_case(starling, name, "sim")
+        yield f"sim {name}", functools.partial(check_case, starling, name, "sim")
     for name in BETWEEN_AGENTS[::stride]:
-        yield f"run {name}", lambda name=name: check_case(starling, name, "run")
+        yield f"run {name}", functools.partial(check_case, starling, name, "run")
     for name in LEARNING[::stride]:
-        yield f"learning {name}", lambda name=name: check_learning(starling, name)
+        yield f"learning {name}", functools.partial(check_learning, starling, name)
     for name in BETWEEN_AGENTS[:2] if QUICK else DIRECT:
         if name not in OTHERWISE:
-            yield f"direct {name}", lambda name=name: check_direct(starling, name)
+            yield f"direct {name}", functools.partial(check_direct, starling, name)
     for name in LEARNING_DIRECT[::stride]:
-        yield f"learning direct {name}", lambda name=name: check_learning_direct(starling, name)
+        yield f"learning direct {name}", functools.partial(check_learning_direct, starling, name)
     for variable in ("", "STARLING_NO_PEERS", "STARLING_OLD_DRIVER")[::stride]:
         for name in BETWEEN_AGENTS[:5:stride]:
-            shared = lambda name=name, variable=variable: check_shared(starling, name, variable)
+            shared = functools.partial(check_shared, starling, name, variable)
             yield f"shared {name} {variable}".strip(), shared
     for after in (50, 65, 80)[::stride]:
         name = f"a device that fails after {after} operations"
@@ -408,10 +392,8 @@ def all_tests(starling):
         direct = directly("d-psgd combine-while-adapt")
         yield f"{name}, direct", lambda after=after: check_failing(starling, after, direct)
     yield "a device that fails, and the neighbour", lambda: check_told(starling)
-    for name, what, device, code, *texts in refusals():
-        env, more = where[what]
-        arguments = (starling, device, env, code, *texts)
-        yield name, lambda arguments=arguments, more=more: check_refused(*arguments, **more)
+    for name, env, device, code, texts, more in refusals(starling):
+        yield name, functools.partial(check_refused, starling, device, env, code, *texts, **more)
     yield "GPU-direct and a neighbour without a GPU", lambda: check_mixed_pair(starling)
 
 

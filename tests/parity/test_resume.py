@@ -329,43 +329,29 @@ def broken_files(whole, other):
     file, nan = os.path.basename(RANK_3), struct.pack("<f", float("nan"))
     size = os.path.getsize(os.path.join(whole, RANK_3))
     of_rank_2 = os.path.join(whole, RANK_3.replace("rank-3", "rank-2"))
+    none, cut = "holds no whole checkpoint", f"{file}: is cut short"
+    sum_of = rf'{file}: tensor "replicas", bytes \d+ to \d+, differs from its checksum'
+
+    def gone(*names):
+        """Files beside rank 3's."""
+        return lambda p: [os.unlink(p.replace(RANK_3, name)) for name in names]
+
+    def without(to):
+        return lambda p: os.truncate(p, to)
+
     return (
-        (
-            lambda p: shutil.rmtree(os.path.dirname(p)),
-            "holds no whole checkpoint; checkpoint.every makes them",
-        ),
-        (os.unlink, "holds no whole checkpoint: round 10: rank 3 has none"),
-        (
-            lambda p: (os.unlink(p), os.unlink(p.replace("rank-3", "rank-1"))),
-            "round 10: ranks 1, 3 have none",
-        ),
-        (
-            lambda p: os.truncate(p, 5),
-            f"{file}: is cut short: its 5 bytes end within its length",
-        ),
-        (lambda p: os.truncate(p, 900), f"{file}: is cut short or no checkpoint"),
-        (
-            lambda p: os.truncate(p, size - 8),
-            f'{file}: is cut short: tensor "replicas" ends at byte',
-        ),
+        (lambda p: shutil.rmtree(os.path.dirname(p)), f"{none}; checkpoint.every makes them"),
+        (os.unlink, f"{none}: round 10: rank 3 has none"),
+        (gone(RANK_3, RANK_3.replace("3", "1")), "round 10: ranks 1, 3 have none"),
+        (without(5), f"{cut}: its 5 bytes end within its length"),
+        (without(900), f"{cut} or no checkpoint"),
+        (without(size - 8), f'{cut}: tensor "replicas" ends at byte'),
         (lambda p: (os.unlink(p), os.mkdir(p)), f"{file}: is not a regular file"),
-        (
-            lambda p: os.unlink(p.replace(RANK_3, "run.json")),
-            "run.json: No such file or directory; it must be there",
-        ),
-        (
-            lambda p: change(p, 700, b"7"),
-            f"{file}: its head .* differs from its checksum|JSON",
-        ),
-        (
-            lambda p: change(p, size - 100, nan),
-            rf'{file}: tensor "replicas", bytes \d+ to \d+, differs from its checksum',
-        ),
+        (gone("run.json"), "run.json: No such file or directory; it must be there"),
+        (lambda p: change(p, 700, b"7"), f"{file}: its head .* differs from its checksum|JSON"),
+        (lambda p: change(p, size - 100, nan), sum_of),
         (lambda p: shutil.copy(of_rank_2, p), f"{file}: is of another rank: 2, here 3"),
-        (
-            lambda p: shutil.copy(os.path.join(other, RANK_3), p),
-            f"{file}: is of another run: ",
-        ),
+        (lambda p: shutil.copy(os.path.join(other, RANK_3), p), f"{file}: is of another run: "),
     )
 
 

@@ -427,6 +427,10 @@ def test_a_parameter_that_nobody_waited_for_is_named(scene):
             peer.attach(optimizer)
             backward(model, rank, 0)
             optimizer.step()
+            moved = model.inner.bias.data
+            model.inner.bias.data = moved.clone()
+            refused(peer.end, "inner.bias", "other memory")
+            model.inner.bias.data = moved
             backward(model, rank, 1)
 
     refused(lambda: simulate(work, BY_LAYERS), "inner.", "its own module's forward()")

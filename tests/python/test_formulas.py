@@ -8,6 +8,7 @@ import starling
 from _scene import check, run_tests
 from _simulate import dpsgd, of
 import algorithms
+import families
 
 N, D, ROUNDS = 8, 300, 30
 RANK, I = numpy.meshgrid(numpy.arange(N), numpy.arange(D), indexing="ij")
@@ -58,7 +59,7 @@ def reference(algorithm, w):
 
 
 def test_loops_are_the_formulas(scene):
-    push = algorithms.push_sum_weights(N, DIRECTED)
+    push = families.evenly(N, DIRECTED, axis=0)
     for step, algorithm, topology, w in (
         (mixed, of("d-psgd"), RING, LAZY),  # no weights are named
         (mixed, WHILE_ADAPTING, RING, LAZY),

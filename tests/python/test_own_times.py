@@ -332,6 +332,9 @@ def test_killed_processes_go_on(scene):
             check(ended_again == ended or experiment is not LATE, (ended_again, ended))
         averages = [told[1] for _, told in after]
         check(all(a == averages[0] for a in averages), averages)
+    others = {**copy.deepcopy(EXPERIMENT), **PAIRS, "membership": {"on_loss": "continue"}}
+    for code, _, errors in Peers(scene, GOES_ON, others).wait():
+        check(code == 1 and "load: the state: is of another" in errors, errors)
 
 
 if __name__ == "__main__":

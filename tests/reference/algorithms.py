@@ -1045,7 +1045,7 @@ def first_factors(count, seed=1, exchange=0, rank=0):
     tail = [rank, exchange % (1 << 32), exchange >> 32 << 16 | 10]
     found = []
     for block in range(count):
-        words = families.philox(key, [block, *tail])
+        words = drawn.philox(10, key, [block, *tail])
         u, v = ((words[i] << 32 | words[i + 1]) >> 11 for i in (0, 2))
         radius = np.sqrt(-2 * np.log(1 - u * 2.0**-53))
         found.append(radius * np.cos(2 * np.pi * v * 2.0**-53))
@@ -1658,17 +1658,6 @@ def history(rounds, *arguments, **more):
         models.append(run.models().copy())
         weights.append(getattr(run.state, "weight", np.ones(len(run.state.x))).ravel().copy())
     return models, weights
-
-
-# ---- graphs that dpsgd.py lacks ----
-
-
-def push_sum_weights(n, edges):
-    """P_ji = 1/(1 + outdegree_i) for each edge [i, j]."""
-    p = np.eye(n)
-    for i, j in edges:
-        p[j, i] = 1
-    return p / p.sum(axis=0)
 
 
 # ---- the reference against itself ----

@@ -8,9 +8,11 @@ eigenvalues are numpy.linalg's.
 
 usage: analysis.py >reference_analysis.h
 """
+import functools
 import itertools
 import json
 
+import families
 import numpy as np
 
 ROUNDS = 12
@@ -109,29 +111,11 @@ def structure(nodes, slots):
 # ---- matrices ----
 
 
-def metropolis(nodes, edges):
-    degree = np.zeros(nodes)
-    for i, _ in edges:
-        degree[i] += 1
-    w = np.zeros((nodes, nodes))
-    for i, j in edges:
-        w[j, i] = 1 / (1 + max(degree[i], degree[j]))
-    return w + np.diag(1 - w.sum(axis=1))
-
-
-def evenly(axis):
-    """Columns that split evenly (0), or rows (1)."""
-
-    def weights(nodes, edges):
-        w = np.eye(nodes)
-        for i, j in edges:
-            w[j, i] = 1
-        return w / w.sum(axis=axis, keepdims=True)
-
-    return weights
-
-
-SCHEMES = {"metropolis": metropolis, "push-sum": evenly(0), "uniform": evenly(1)}
+SCHEMES = {
+    "metropolis": families.metropolis,
+    "push-sum": functools.partial(families.evenly, axis=0),
+    "uniform": families.evenly,
+}
 
 
 def sums_to_1(ws, axis):

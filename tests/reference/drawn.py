@@ -10,23 +10,25 @@ import math
 import numpy as np
 
 COMPRESS, ROTATE = 5, 8  # purposes of random numbers
-PIECE = 1 << 14
+PIECE, LOW = 1 << 14, 0xFFFFFFFF
+
+
+def philox(rounds, key, c):
+    """Salmon, Moraes, Dror, Shaw 2011. key, c: two and four words, or arrays of words."""
+    for _ in range(rounds):
+        left, right = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
+        c = [right >> 32 ^ c[1] ^ key[0], right & LOW, left >> 32 ^ c[3] ^ key[1], left & LOW]
+        key = key[0] + 0x9E3779B9 & LOW, key[1] + 0xBB67AE85 & LOW
+    return c
 
 
 @functools.lru_cache(maxsize=512)
 def philox_words(rounds, seed, exchange, purpose, rows, blocks):
-    """Salmon, Moraes, Dror, Shaw 2011: words of each row, four a block."""
-    low = np.uint64(0xFFFFFFFF)
+    """Words of each row, four a block."""
     tail = [exchange % (1 << 32), exchange >> 32 << 16 | purpose]
     row, block = (index.ravel().astype(np.uint64) for index in np.indices((rows, blocks)))
-    c = [block, row, *(np.full_like(block, word) for word in tail)]
-    key = [np.uint64(seed & 0xFFFFFFFF), np.uint64(seed >> 32)]
-    for _ in range(rounds):
-        left, right = c[0] * np.uint64(0xD2511F53), c[2] * np.uint64(0xCD9E8D57)
-        high = [product >> np.uint64(32) for product in (left, right)]
-        c = [high[1] ^ c[1] ^ key[0], right & low, high[0] ^ c[3] ^ key[1], left & low]
-        key = [(k + np.uint64(b)) & low for k, b in zip(key, (0x9E3779B9, 0xBB67AE85))]
-    return np.stack(c, axis=1).reshape(rows, -1)
+    words = philox(rounds, (seed % (1 << 32), seed >> 32), [block, row, *tail])
+    return np.stack(words, axis=1).reshape(rows, -1)
 
 
 class Draws:
@@ -43,7 +45,7 @@ class Draws:
     def below(self, rows, d, count):
         """Numbers below d (Lemire 2019), a list of about `count` for each row."""
         products = self.words(rows, count, rounds=10) * np.uint64(d)
-        fair = (products & np.uint64(0xFFFFFFFF)) >= (1 << 32) % d
+        fair = (products & LOW) >= (1 << 32) % d
         return [row[ok] >> np.uint64(32) for row, ok in zip(products, fair)]
 
     def bits(self, rows, count, purpose):

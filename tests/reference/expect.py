@@ -10,6 +10,7 @@ import numpy as np
 
 import algorithms
 import dpsgd
+import families
 
 STILL = {"learning_rate": 0}
 SCALED_RANDOM = {"name": "random-k", "fraction": 0.01, "scaled": True}
@@ -42,7 +43,7 @@ def digraph():
     edges = [[i, (i + 1) % 7] for i in range(7)] + [[0, 3], [2, 6]]
     return Graph(
         {"nodes": 7, "directed": True, "edges": edges, "weights": "push-sum"},
-        [algorithms.push_sum_weights(7, edges)],
+        [families.evenly(7, edges, axis=0)],
     )
 
 

@@ -11,19 +11,9 @@ import math
 
 import dpsgd
 import numpy as np
+from drawn import philox
 
 # ---- random numbers ----
-
-
-def philox(key, counter):
-    """Salmon, Moraes, Dror, Shaw 2011: ten rounds."""
-    key, counter = list(key), list(counter)
-    for _ in range(10):
-        high0, low0 = divmod(0xD2511F53 * counter[0], 1 << 32)
-        high1, low1 = divmod(0xCD9E8D57 * counter[2], 1 << 32)
-        counter = [high1 ^ counter[1] ^ key[0], low1, high0 ^ counter[3] ^ key[1], low0]
-        key = [(key[0] + 0x9E3779B9) % (1 << 32), (key[1] + 0xBB67AE85) % (1 << 32)]
-    return counter
 
 
 class Stream:
@@ -36,7 +26,7 @@ class Stream:
 
     def draw(self):
         for block in itertools.count():
-            yield from philox(self.key, [block, *self.tail])
+            yield from philox(10, self.key, [block, *self.tail])
 
     def word(self):
         return next(self.words)
@@ -62,12 +52,12 @@ def metropolis(n, edges):
     return dpsgd.metropolis(n, list(map(tuple, {frozenset(edge) for edge in edges})))
 
 
-def uniform(n, sends):
-    """sends: (from, to)"""
+def evenly(n, sends, axis=1):
+    """sends: (from, to). Rows that split evenly, or columns, as push-sum's do (axis 0)."""
     a = np.eye(n)
     for i, j in sends:
         a[j, i] = 1
-    return a / a.sum(axis=1, keepdims=True)
+    return a / a.sum(axis=axis, keepdims=True)
 
 
 def is_connected(matrices):
@@ -346,7 +336,7 @@ def epidemic(n, degree, seed=1, rounds=16):
             for k in range(32):
                 other = (Stream(seed, k, r).below(n) - x) % n
                 block, bit = divmod(max(x, other), 128)
-                words = philox((seed, 0), [1 + block, k, r, 4])
+                words = philox(10, (seed, 0), [1 + block, k, r, 4])
                 x = other if words[bit // 32] >> bit % 32 & 1 else x
             places.append(x)
         at, even = np.argsort(places), n // 2 * 2
@@ -496,7 +486,7 @@ MATRICES = {
     "random-geometric": functools.partial(drawn, random_geometric_edges),
     "directed-ring": lambda n: [(np.eye(n) + shift(n, 1)) / 2],
     "static-exponential": lambda n: [
-        uniform(n, [(i, (i + u) % n) for u in exponents(n) for i in range(n)])
+        evenly(n, [(i, (i + u) % n) for u in exponents(n) for i in range(n)])
     ],
     "de-bruijn": de_bruijn,
     "kautz": kautz,

@@ -33,7 +33,7 @@ START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
     checksums = true;
 }
 
-/* ---- data that stays in memory ---- */
+/* ---- data that stays in memory: parity.py has agents that read each other's ---- */
 
 static sl_arena *arena; /* of the peer; NULL: it offers none */
 static sl_arena_map *agents;
@@ -61,48 +61,16 @@ static void hand_over(peer *p) {
     ck_assert(poll_until(p, NULL, 3)); /* MEMORY */
 }
 
-static void refer(peer *p, uint64_t round, sl_reference to) {
+static void refer_wrongly(peer *p) {
     uint8_t bytes[SL_REFERENCE_BYTES];
-    sl_reference_encode(&to, bytes);
+    hand_over(p);
+    sl_reference_encode(&referred, bytes);
     peer_send_as(p,
                  (sl_frame){.type = SL_FRAME_DATA,
                             .refers = true,
-                            .exchange = round,
+                            .exchange = 1,
                             .payload_bytes = sizeof bytes},
                  bytes);
-}
-
-/* Of both, what comes is where the other one has it. */
-static void read_each_other(peer *p) {
-    hand_over(p);
-    peer_send_as(p, (sl_frame){.type = SL_FRAME_MEMORY, .step = WINDOW}, NULL);
-    float *values = (float *)sl_arena_memory(arena);
-    for (int i = 0; i < D; i++)
-        values[i] = 3;
-    for (uint32_t round = 1; round <= ROUNDS; round++) {
-        peer_take_data(p, round);
-        const sl_reference r = sl_reference_decode(p->last + SL_FRAME_HEADER_BYTES);
-        const float *theirs = (const float *)sl_arena_map_at(agents, r.offset, r.bytes);
-        ck_assert_uint_eq(r.bytes, D * sizeof *theirs);
-        ck_assert_float_eq(theirs[0], 3 - ldexpf(2, 1 - (int)round));
-        refer(p, round, referred);
-    }
-    peer_say_bye(p);
-    sl_arena_map_close(&agents);
-}
-
-START_TEST(neighbours_of_one_host_read_each_other_s_memory) {
-    EXPECT_WELL(sl_arena_open(&arena, PART_BYTES, &error));
-    referred = (sl_reference){.bytes = D * sizeof(float)};
-    memory = "auto";
-    meet(read_each_other);
-    expect_well_ended(2.75f);
-    sl_arena_close(&arena);
-}
-
-static void refer_wrongly(peer *p) {
-    hand_over(p);
-    refer(p, 1, referred);
 }
 
 START_TEST(what_is_not_in_the_memory_that_was_offered_is_refused) {

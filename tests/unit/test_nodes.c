@@ -32,19 +32,42 @@ static void forge(uint32_t to) {
                     .payload = {bytes, below(2) == 0 ? PART * sizeof(float) : below(65)}});
 }
 
-/* Its next frame from that neighbour comes twice, or never. */
+/* Of its next frame from that neighbour a field is another one, or its payload. */
+static void alter(frame *f) {
+    uint8_t bytes[64];
+    sl_event e = f->event;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)below(256);
+    const uint32_t what = below(6);
+    e.exchange += what == 0 ? below(3) - 1 : 0;
+    e.step += what == 1;
+    e.part += what == 2;
+    e.silent = e.silent != (what == 3);
+    const size_t length =
+        what == 4 && e.payload.bytes <= sizeof bytes ? e.payload.bytes : below(65);
+    drop(f);
+    *f = (frame){.event = e, .payload = malloc(length), .used = true};
+    memcpy(f->payload, bytes, length);
+    f->event.payload = (sl_payload){f->payload, length};
+    f->event.token = f;
+}
+
+/* Or it comes twice, or never. */
 static void disturb(uint32_t from, uint32_t to) {
     queue *q = &queues[from][to];
     frame *f = &q->frames[q->first];
+    const uint32_t what = below(4);
     if (q->count == 0)
         return;
-    if (below(2) == 0) {
+    if (what < 2) {
+        alter(f);
+    } else if (what == 2) {
         push(q, f->event);
-        return;
+    } else {
+        drop(f);
+        q->first = (q->first + 1) % QUEUE;
+        q->count--;
     }
-    drop(f);
-    q->first = (q->first + 1) % QUEUE;
-    q->count--;
 }
 
 static void happen(uint32_t i) {

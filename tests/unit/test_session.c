@@ -170,6 +170,63 @@ START_TEST(begin_wants_overlap) {
     EXPECT_WELL(sl_simulate(ring, N, begin_untold, world, &options, &error));
 }
 
+/* ---- tensor by tensor ---- */
+
+#define BLOCKING                                                                                   \
+    "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"}, \"algorithm\": {\"name\": \"d-psgd\", "  \
+    "\"variant\": \"adapt-then-combine\"}, \"transport\": {\"chunk_bytes\": 4096, \"overlap\": "
+
+/* Refused calls change nothing. */
+static int give_tensors(sl_session *s, float *x, bool awaits, sl_error *e) {
+    int result = sl_session_final(s, x, 2, e);
+    expect_refused(sl_session_final(s, x, 2, e), "the number falls with each call", e);
+    expect_refused(sl_session_await(s, x, 2, 1, e), "tensors from number 2 on only", e);
+    expect_refused(sl_session_end(s, x, e), "final of 0 comes first", e);
+    expect_refused(sl_session_mix(s, x, e), "mix: a round is under way since final", e);
+    for (uint64_t t = 2; t-- > 0;)
+        THEN(result, sl_session_final(s, x, t, e));
+    for (uint64_t t = 0; awaits && t < 3; t++)
+        THEN(result, sl_session_await(s, x, t, 1, e));
+    if (awaits)
+        return result;
+    expect_refused(sl_session_final(s, x, 2, e), "were not awaited", e);
+    return THEN(result, sl_session_end(s, x, e));
+}
+
+static int mix_by_tensors(void *context, const sl_session_options *o, sl_error *e) {
+    static const uint64_t shapes[] = {D / 2, D / 4, D - D / 2 - D / 4};
+    static const sl_session_tensor tensors[] = {
+        {"a", shapes, 1}, {"b", shapes + 1, 1}, {"c", shapes + 2, 1}};
+    const scene *w = context;
+    float *x = ((scene *)context)->x[o->rank];
+    sl_session_options own = *o;
+    sl_session *s;
+    own.tensors = tensors;
+    own.tensor_count = 3;
+    descent_fill(x, D, o->rank);
+    int result = peer_start(&s, w->experiment, D, x, &own, e);
+    for (int round = 0; round < 4 && result == 0; round++) {
+        descent_step(x, x, D, o->rank);
+        if (w == other)
+            result = sl_session_mix(s, x, e);
+        else
+            result = give_tensors(s, x, round != 2, e);
+    }
+    if (w == other && result == 0)
+        expect_refused(sl_session_final(s, x, 2, e), "transport.overlap is \"none\"", e);
+    return end_session(s, result, e);
+}
+
+START_TEST(tensors_that_come_one_by_one_have_the_bits_of_mix) {
+    other->experiment = BLOCKING "\"none\"}}";
+    world->experiment = BLOCKING "\"layers\"}}";
+    run_simulated(other->experiment, N, mix_by_tensors, other);
+    run_simulated(world->experiment, N, mix_by_tensors, world);
+    ck_assert_mem_eq(other->x, world->x, sizeof world->x);
+    run_as_agents(N, mix_by_tensors, world);
+    ck_assert_mem_eq(other->x, world->x, sizeof world->x);
+}
+
 /* ---- status ---- */
 
 static int look(void *context, const sl_session_options *o, sl_error *e) {

@@ -36,6 +36,7 @@ static scene *cpu, *gpu;
 typedef int create_stream(void **out, unsigned flags);
 typedef int begin_capture(void *stream, int mode);
 typedef int end_capture(void *stream, void **graph);
+typedef int destroy_graph(void *graph);
 
 /* A function of the GPU's driver, which the emulated device has, too. */
 static void *of_driver(const char *name) {
@@ -279,6 +280,7 @@ START_TEST(a_stream_that_is_captured_is_refused) {
     EXPECT_ERROR(sl_session_mix(s, c.x, &error), SL_EINVAL,
                  "mix: the caller's stream is being captured");
     ck_assert_int_eq(((end_capture *)of_driver("cuStreamEndCapture"))(c.stream, &graph), 0);
+    ck_assert_int_eq(((destroy_graph *)of_driver("cuGraphDestroy"))(graph), 0);
     EXPECT_WELL(sl_session_mix(s, c.x, &error));
     sl_session_abort(&s, NULL);
 }

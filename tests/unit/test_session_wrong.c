@@ -115,6 +115,7 @@ START_TEST(join_refuses_values_that_cannot_be) {
     REFUSE(set("device=auto"), "device: \"auto\"");
     REFUSE(set("algorithm=no-sgd"), "no-sgd");
     REFUSE((set("algorithm=choco-sgd"), options.overlap = 1), "options.overlap");
+    REFUSE((set("transport.overlap=layers"), options.overlap = 1), "options.overlap hides");
     setup();
     be_one_of_places();
     refuse("{\"topology\": {\"nodes\": 1", D, "experiment");

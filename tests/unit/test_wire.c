@@ -1,4 +1,5 @@
-/* test_wire.c - frames survive the trip, and nothing that was damaged on it does. */
+/* test_wire.c - frames survive the trip, and nothing that was damaged on it does; fuzz_frame.c has
+ * HELLO. */
 #include <xxhash.h>
 
 #include "harness.h"
@@ -136,44 +137,4 @@ START_TEST(every_flipped_bit_is_noticed) {
             bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
         }
     }
-}
-
-START_TEST(a_hello_comes_back_as_it_was) {
-    sl_hello hello = {.run_id = 1,
-                      .topology_hash = 2,
-                      .layout_hash = 3,
-                      .data_hash = 4,
-                      .dimension = 5,
-                      .rounds = 6,
-                      .seed = 14,
-                      .resumed = 19,
-                      .chunk_bytes = 7,
-                      .nodes = 8,
-                      .section_count = 5,
-                      .direct = true,
-                      .sections = {9, 10, 11, 12, 13},
-                      .standing = {15, 16, 1, 17, 1ull << 40, 1ull << 41, 18}};
-    uint8_t bytes[SL_HELLO_BYTES], whole[SL_HELLO_BYTES + 5] = {0};
-    sl_hello back;
-    memset(&back, 0, sizeof back);
-    hello.settings_bytes = 2;
-    sl_hello_encode(&hello, whole);
-    memcpy(whole + SL_HELLO_BYTES, "abcde", 5);
-    ck_assert_ptr_null(sl_hello_decode(&back, whole, sizeof whole));
-    ck_assert(back.settings_bytes == 2 && memcmp(back.settings, "ab", 2) == 0);
-    ck_assert(back.layout_bytes == 3 && memcmp(back.layout, "cde", 3) == 0);
-    ck_assert_ptr_nonnull(sl_hello_decode(&back, whole, SL_HELLO_BYTES + 1));
-    hello.settings_bytes = 0;
-    sl_hello_encode(&hello, bytes);
-    ck_assert_ptr_null(sl_hello_decode(&back, bytes, sizeof bytes));
-    ck_assert(back.run_id == 1 && back.rounds == 6 && back.nodes == 8 && back.sections[4] == 13);
-    ck_assert(back.seed == 14 && back.resumed == 19 && back.direct && !back.goes_on);
-    sl_hello_encode(&back, whole);
-    ck_assert_mem_eq(whole, bytes, sizeof bytes);
-    ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes - 1));
-    bytes[72] = SL_HELLO_SECTIONS_MAX + 1;
-    ck_assert_ptr_nonnull(sl_hello_decode(&back, bytes, sizeof bytes));
-    hello.standing.incarnation = 0;
-    sl_hello_encode(&hello, bytes);
-    ck_assert_str_eq(sl_hello_decode(&back, bytes, sizeof bytes), "HELLO without an incarnation");
 }

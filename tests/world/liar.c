@@ -94,6 +94,8 @@ static void change_head(sl_frame *head) {
     switch (world_below(10)) {
     case 0:
         head->type = (sl_frame_type)(1 + world_below(SL_FRAME_TYPE_END - 1));
+        head->part = (uint32_t)lie(head->part, 9); /* as of what has no payload */
+        head->step = (uint32_t)lie(head->step, 6);
         break;
     case 1:
         head->exchange = lie(head->exchange, 0);

@@ -104,7 +104,7 @@ function keyOf(rows) {
   });
 }
 
-const OFTEN_MS = 900, LATE_MS = 3000; // as fast as one can read; at the latest
+const OFTEN_MS = 1200, LATE_MS = 3000; // as fast as one can read; at the latest
 const SELDOM_MS = 10000; // where nobody looks
 const SHARE = 0.01; // of the time, at most, for one panel
 const inView = new Set();

@@ -3,8 +3,8 @@
 
 usage: embed.py OUT.c FOLDER
 
-Scripts and styles lose comments and blanks first, and a library its long names, so that it can stand
-in the tree as it was published and still be a small page. Its notice of copyright stays.
+Scripts and styles lose comments and blanks first, and a library its long names, so that it can
+stand in the tree as it was published and still be a small page. Its notice of copyright stays.
 """
 
 import gzip

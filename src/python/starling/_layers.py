@@ -88,8 +88,11 @@ class Layers:
             return
         for first, count in runs:
             if not self._taken.issuperset(range(first, first + count)):
+                self._vector.check_place(first, count)
                 self._vector.session.await_(first, count)
                 self._taken.update(range(first, first + count))
+        if len(self._taken) == len(self._parameters):
+            self._peer._took_all()
 
     # ---- backward ----
 
@@ -160,7 +163,7 @@ class Layers:
             for group, own in kept:
                 group["params"] = own
         self._vector.session.final(0)
-        self._peer.give_out(self._vector)
+        self._peer._give_out(self._vector)
         self._taken, self._open = set(), False
         self.rounds += 1
 

@@ -288,6 +288,15 @@ class Module:
                 )
         return [p.parameter for p in self._parameters]
 
+    def check_place(self, first, count):
+        """Are these still where in_place() found them? The exchange writes there."""
+        for p in self._parameters[first : first + count]:
+            if p.parameter.data_ptr() != p.memory.data_ptr():
+                raise Error(
+                    f"{p.name} was given other memory while a round of transport.overlap was under "
+                    "way: call peer.end() first"
+                )
+
     def absorb(self):
         """Brings the copies back to the parameters."""
         copied = [p for p in self._parameters if p.memory is p.copy]

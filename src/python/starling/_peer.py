@@ -125,14 +125,20 @@ class Peer:
             return
         self._session.check_caller()
         vector = self._exchanged
+        if vector.by_layers:
+            vector.check_place(0, len(vector.tensors))
         x = None if vector.by_layers else vector.take("end")
         self._exchanged = None
         self._session.end(x)
         vector.absorb()
 
-    def give_out(self, vector):
+    def _give_out(self, vector):
         """Of _layers.py: a round is under way with these numbers."""
         self._exchanged = self._mixed = vector
+
+    def _took_all(self):
+        """The same: all of them are there."""
+        self._exchanged = None
 
     @contextlib.contextmanager
     def exchange(self, x: Any = None) -> Iterator[None]:
