@@ -65,12 +65,11 @@ static void refer_wrongly(peer *p) {
     uint8_t bytes[SL_REFERENCE_BYTES];
     hand_over(p);
     sl_reference_encode(&referred, bytes);
-    peer_send_as(p,
-                 (sl_frame){.type = SL_FRAME_DATA,
-                            .refers = true,
-                            .exchange = 1,
-                            .payload_bytes = sizeof bytes},
-                 bytes);
+    peer_send_as(
+        p,
+        (sl_frame){
+            .type = SL_FRAME_DATA, .refers = true, .exchange = 1, .payload_bytes = sizeof bytes},
+        bytes);
 }
 
 START_TEST(what_is_not_in_the_memory_that_was_offered_is_refused) {
