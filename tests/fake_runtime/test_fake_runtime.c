@@ -92,56 +92,6 @@ START_TEST(a_cublas_that_does_not_open_says_why) {
 
 /* ---- order ---- */
 
-START_TEST(memory_is_zeroed_and_copied) {
-    open_device();
-    float *v = device_allocate(BYTES), *w = device_allocate(BYTES), *host = host_vector(1),
-          *back = malloc(BYTES), *plain = malloc(BYTES);
-    device_copy_out(back, v, BYTES); /* to memory that is not page-locked: it is waited for */
-    expect_all(back, 0);
-    memcpy(plain, host, BYTES);
-    device_copy_in(v, plain, BYTES);
-    memset(plain, 0, BYTES);
-    device_copy(w, v, BYTES);
-    device_copy_out(back, w, BYTES);
-    ck_assert_mem_eq(back, host, BYTES);
-    host[0] = 7;
-    device_copy_in_later(v, host, BYTES);
-    ck_assert_int_eq(device_fence(text), 0);
-    device_copy_out(back, v, BYTES);
-    ck_assert_float_eq(back[0], 7);
-    const size_t left = device_free_bytes();
-    device_release(v);
-    ck_assert_uint_gt(device_free_bytes(), left);
-    device_release(w);
-    device_release_host(host);
-    ck_assert_int_eq(fake_count(FAKE_BLOCKS), 0);
-    free(back);
-    free(plain);
-}
-
-/* Every other float of the host's, packed. */
-START_TEST(rows_are_copied_in) {
-    open_device();
-    float *v = device_allocate(BYTES), *in = host_vector(0), back[N / 2];
-    sl_vec_event *used = device_event_open(), *copied = device_event_open();
-    for (int i = 0; i < N; i++)
-        in[i] = (float)i;
-    const sl_vec_rows rows = {.to = v,
-                              .from = in,
-                              .bytes = sizeof *in,
-                              .rows = N / 2,
-                              .to_step = sizeof *in,
-                              .from_step = 2 * sizeof *in};
-    device_event_record(used); /* after the memory is zeroed */
-    device_begin_copies_in(&rows, 1, used, copied);
-    device_event_follow(copied);
-    device_copy_out(back, v, sizeof back);
-    for (int i = 0; i < N / 2; i++)
-        ck_assert_float_eq(back[i], (float)(2 * i));
-    device_event_close(used);
-    device_event_close(copied);
-}
-
 START_TEST(background_copies_keep_their_order) {
     open_device();
     float *v = device_allocate(BYTES), *in = host_vector(5), *out = host_vector(0);

@@ -22,12 +22,6 @@ START_TEST(multiples_and_the_last_round_are_due) {
     ck_assert(sl_record_due(&never, 10, 10) && !sl_record_due(&never, 9, 10));
 }
 
-START_TEST(parameters_are_due_where_named) {
-    sl_record_config config = {.parameters_at = {0, 3, 7}, .parameters_at_count = 3};
-    for (uint64_t r = 0; r < 10; r++)
-        ck_assert_int_eq(sl_record_parameters_due(&config, r), r == 0 || r == 3 || r == 7);
-}
-
 START_TEST(the_consensus_distance_is_the_naive_one) {
     enum { NODES = 7, DIMENSION = 131 };
     static float x[NODES][DIMENSION], mean[DIMENSION];

@@ -40,24 +40,3 @@ START_LOOP_TEST(tables_have_the_published_sizes, sizeof published / sizeof *publ
     ck_assert_uint_eq(sum, t.dimension);
     sl_layer_table_close(&t);
 }
-
-static sl_learner *learner_at(double gflops) {
-    sl_learner_settings settings = {
-        .model = {.kind = SL_MODEL_SYNTHETIC, .table = SL_LAYER_TABLE_RESNET18, .gflops = gflops},
-        .data = {.batch = 32, .train_samples = 1000},
-        .nodes = 2,
-        .seed = 5,
-        .epochs = 3};
-    return open_learner(&settings);
-}
-
-START_TEST(times_follow_from_operations_and_speed) {
-    sl_learner *learner = learner_at(2000);
-    const double operations = 6.0 * 1814073344 * 32;
-    ck_assert_double_eq(sl_learner_operations(learner), operations);
-    ck_assert_double_eq_tol(sl_learner_gradient_seconds(learner), operations / 2e12, 1e-12);
-    ck_assert_double_eq(sl_learner_task(learner).gradient_seconds,
-                        sl_learner_gradient_seconds(learner));
-    ck_assert_uint_eq(sl_learner_rounds(learner), 47); /* 3 * 1000 / 64 = 46.9 */
-    ck_assert_double_eq(sl_learner_gradient_seconds(learner_at(0)), 0);
-}

@@ -32,29 +32,6 @@ static int load(float x[NUMBERS]) {
     return result;
 }
 
-static void numbers(float x[NUMBERS]) {
-    for (int i = 0; i < NUMBERS; i++)
-        x[i] = (float)i * 0.5f - 1;
-}
-
-START_TEST(both_formats_come_back) {
-    float x[NUMBERS], back[NUMBERS];
-    char *head, npy[SL_NPY_HEAD_BYTES];
-    size_t bytes;
-    numbers(x);
-    EXPECT_WELL(sl_safetensors_head(&head, &bytes, model, TENSORS, &error));
-    ck_assert_uint_eq(bytes % 64, 0);
-    write_file(head, bytes, x, sizeof x);
-    free(head);
-    EXPECT_WELL(load(back));
-    ck_assert_mem_eq(back, x, sizeof x);
-    sl_npy_head(npy, NUMBERS);
-    memset(back, 0, sizeof back);
-    write_file(npy, sizeof npy, x, sizeof x);
-    EXPECT_WELL(load(back));
-    ck_assert_mem_eq(back, x, sizeof x);
-}
-
 #define A "\"a\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}"
 #define B "\"b.c\":{\"dtype\":\"F32\",\"shape\":[4],\"data_offsets\":[24,40]}"
 #define S "\"scalar\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[40,44]}"
@@ -73,11 +50,6 @@ static int load_header(const char *text, size_t claimed, size_t data_bytes) {
 static void refuse(const char *text, const char *why) {
     EXPECT_ERROR(load_header(text, strlen(text), 44), SL_EFILE, why);
     ck_assert_msg(strncmp(error.text, path, strlen(path)) == 0, "%s", error.text);
-}
-
-START_TEST(a_header_in_any_order_is_read) {
-    static const char text[] = "{" S ",\"__metadata__\":{\"x\":\"y\"}," B "," A "}   ";
-    EXPECT_WELL(load_header(text, strlen(text), 44));
 }
 
 START_TEST(what_does_not_fit_the_model_is_named) {
