@@ -213,50 +213,37 @@ START_TEST(what_the_caller_says_wins) {
     ck_assert_uint_eq(sl_launch_run_id(launch), 9);
 }
 
-/* All processes of a job derive the same run id and ports, and other jobs others. */
-START_TEST(jobs_are_told_apart) {
-    const variables jobs[] = {
-        {OPEN_MPI, ON_ONE_HOST},
-        {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "PMIX_NAMESPACE=1105657857",
-         ON_ONE_HOST},
-        {"OMPI_COMM_WORLD_RANK=1", "OMPI_COMM_WORLD_SIZE=4", "PMIX_NAMESPACE=1105657858",
-         ON_ONE_HOST},
-    };
-    uint64_t ids[3];
-    for (int i = 0; i < 3; i++) {
-        EXPECT_WELL(find(jobs[i], 4, (sl_launch_settings){0}));
-        ids[i] = sl_launch_run_id(launch);
-    }
-    ck_assert_uint_eq(ids[0], ids[1]);
-    ck_assert_uint_ne(ids[0], ids[2]);
-}
+#define OF_JOB(rank, job)                                                                          \
+    "OMPI_COMM_WORLD_RANK=" rank, "OMPI_COMM_WORLD_SIZE=4", "PMIX_NAMESPACE=" job, ON_ONE_HOST
+#define OWN .has_rank = true
+#define LISTED(list) .has_rank = true, .joiners = 2, .roster = list
 
-/* A group of processes is one peer: its rank is no process's, and the job is torchrun's. */
-START_TEST(a_rank_of_its_own_under_torchrun) {
-    const variables torchrun = {TORCHRUN};
-    const sl_launch_settings settings[] = {{0}, {.has_rank = true, .rank = 1}};
+/* All of a job, or of a roster without those who join, have one run id, and others another. Under
+ * torchrun a group of processes may be one peer, whose rank is no process's. */
+static const struct {
+    variables variables[2];
+    sl_launch_settings settings[2];
+    bool is_same;
+} runs[] = {
+    {{{OF_JOB("2", "17")}, {OF_JOB("1", "17")}}, {{0}, {0}}, true},
+    {{{OF_JOB("2", "17")}, {OF_JOB("1", "18")}}, {{0}, {0}}, false},
+    {{{TORCHRUN}, {TORCHRUN}}, {{0}, {OWN, .rank = 1}}, true},
+    {{{NULL}, {NULL}}, {{LISTED("a:1,b:1,c:1,d:1")}, {LISTED("a:1,b:1,c:1,d:1,e:1")}}, true},
+    {{{NULL}, {NULL}}, {{LISTED("a:1,b:1,c:1,d:1")}, {LISTED("a:1,b:1,c:1,d:2")}}, false},
+    {{{NULL}, {NULL}}, {{LISTED("a:1,b:1,c:1,d:1")}, {LISTED("b:1,a:1,c:1,d:1")}}, false},
+    {{{NULL}, {NULL}},
+     {{OWN, .master = "a:1", .run_id = 7}, {OWN, .run_id = 7, .roster = "a:1,b:1,c:1,d:1"}},
+     true},
+};
+
+START_LOOP_TEST(runs_are_told_apart, sizeof runs / sizeof *runs) {
     uint64_t ids[2];
     for (int i = 0; i < 2; i++) {
-        EXPECT_WELL(find(torchrun, 4, settings[i]));
+        EXPECT_WELL(find(runs[_i].variables[i], 4, runs[_i].settings[i]));
         ids[i] = sl_launch_run_id(launch);
+        ck_assert_uint_ne(ids[i], 0);
     }
-    ck_assert_uint_eq(ids[0], ids[1]);
-}
-
-static uint64_t run_of(const char *list, uint64_t run_id) {
-    const sl_launch_settings s = {.has_rank = true, .roster = list, .run_id = run_id, .joiners = 1};
-    EXPECT_WELL(find((variables){NULL}, 2, s));
-    return sl_launch_run_id(launch);
-}
-
-/* The run's identity is where those are who begin it, unless it is given. */
-START_TEST(rosters_are_told_apart) {
-    const uint64_t run = run_of("a:1,b:1", 0);
-    ck_assert_uint_ne(run, 0);
-    ck_assert_uint_eq(run, run_of("a:1,b:1,c:1", 0)); /* somebody joins */
-    ck_assert_uint_ne(run, run_of("a:1,b:2", 0));
-    ck_assert_uint_ne(run, run_of("b:1,a:1", 0));
-    ck_assert_uint_eq(run_of("a:1,c:1", 7), 7);
+    ck_assert((ids[0] == ids[1]) == runs[_i].is_same);
 }
 
 /* Numbers that are the process's own rank may differ, and nothing else. */
