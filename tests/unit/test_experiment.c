@@ -243,19 +243,6 @@ START_TEST(rows_of_algorithms_and_compressors_agree) {
     ck_assert_uint_gt(rows, 200);
 }
 
-START_TEST(a_meaning_names_its_readers) {
-    char help[SL_HELP_MAX];
-    sl_key_help(sl_key_find("algorithm.xi"), help, sizeof help);
-    ck_assert_str_eq(help, "lag-wk: weight of each remembered step, larger: silent more often, "
-                           "auto = 1/depth; laq: weight of each remembered step, larger: silent "
-                           "more often, auto = 0.8/depth");
-    sl_key_help(sl_key_find("algorithm.compressor.norm"), help, sizeof help);
-    ck_assert_str_eq(help, "qsgd, rotated-qsgd: norm that scales a bucket");
-    sl_key_help(sl_key_find("algorithm.server"), help, sizeof help);
-    ck_assert_str_eq(help, "algorithms with servers: rank of the server; sharded = each rank "
-                           "serves its shard");
-}
-
 /* ---- overrides ---- */
 
 START_TEST(an_override_is_read_as_json_or_else_as_text) {

@@ -152,11 +152,6 @@ START_TEST(a_key_without_effect_is_warned_of) {
     expect_warning(SMALLEST, "algorithm.period=5",
                    "algorithm.period has no effect with algorithm.name d-psgd; only noloco "
                    "local-sgd slowmo diloco easgd use it");
-    expect_warning(
-        SMALLEST, "algorithm.server=0",
-        "algorithm.server has no effect with algorithm.name d-psgd; only "
-        "parameter-server ssp round-robin local-sgd ecq-sgd sign-vote ef21 lag-3pc clag lag-wk laq "
-        "diana fedavg easgd one-bit-adam double-squeeze cd-sgd use it");
     expect_warning(SMALLEST, "algorithm.all_reduce=tree",
                    "algorithm.all_reduce has no effect with algorithm.name d-psgd; only gossip-pga "
                    "all-reduce local-sgd gmc dgc powersgd fetch-sgd slowmo diloco use it");
