@@ -226,7 +226,6 @@ static const struct {
     {"1 1:1\nx 1:1\n", "line 2: label \"x\""},
     {"1.5 1:1\n2 1:1\n", "line 1: label \"1.5\""},
     {"99999999999 1:1\n", "label \"99999999999\""},
-    {"0.5 1:1\n2 1:1\n", "label \"0.5\" is not a 32-bit integer"},
     {"nan 1:1\n2 1:1\n", "label \"nan\""},
     {"# first\n1,2 1:1\n", "line 2: label \"1,2\""},
     {"3:1\n", "a line begins with one"},

@@ -132,15 +132,21 @@ START_TEST(an_offer_goes_on) {
 static int misuse(void *context, const sl_session_options *o, sl_error *e) {
     scene *w = context;
     float *x = w->x[o->rank];
+    sl_session_report r = {.size = sizeof r};
+    sl_session_edge edges[3] = {{0}};
     sl_session *s;
     int result = sl_session_join(&s, w->experiment, D, o, e);
     if (result != 0)
         return result;
     expect_refused(sl_session_mix(s, x, e), "mix: start comes first", e);
+    ck_assert(sl_session_status(s, &r, e) == 0 && r.state == SL_SESSION_JOINED);
     expect_refused(sl_session_start(s, NULL, e), "start: x is NULL", e);
     descent_fill(x, D, o->rank);
     ck_assert_int_eq(sl_session_start(s, x, e), 0);
     expect_refused(sl_session_start(s, x, e), "has started", e);
+    ck_assert(sl_session_status(s, &r, e) == 0 && r.state == SL_SESSION_STARTED);
+    ck_assert_uint_eq(sl_session_edges(s, edges, 3), 2);
+    ck_assert(edges[0].rank < edges[1].rank && edges[0].connected && edges[1].connected);
     expect_refused(sl_session_end(s, x, e), "end: no round is under way", e);
     expect_refused(sl_session_mix(s, (float *)((char *)x + 1), e), "aligned", e);
     ck_assert_int_eq(sl_session_begin(s, x, e), 0);
@@ -229,38 +235,6 @@ START_TEST(tensors_that_come_one_by_one_have_the_bits_of_mix) {
 
 /* ---- status ---- */
 
-static int look(void *context, const sl_session_options *o, sl_error *e) {
-    scene *w = context;
-    float *x = w->x[o->rank];
-    sl_session *s;
-    sl_session_report r = {.size = sizeof r};
-    ck_assert_int_eq(sl_session_join(&s, ring, D, o, e), 0);
-    ck_assert_int_eq(sl_session_status(s, &r, e), 0);
-    ck_assert_uint_eq(r.state, SL_SESSION_JOINED);
-    ck_assert_uint_eq(r.rank, (uint64_t)o->rank);
-    ck_assert_uint_eq(r.nodes, N);
-    descent_fill(x, D, o->rank);
-    int result = sl_session_start(s, x, e);
-    ck_assert_int_eq(sl_session_status(s, &r, NULL), 0);
-    ck_assert_msg(strstr(r.waits_for, "come up") == NULL, "%s", r.waits_for);
-    for (int i = 0; i < 20 && result == 0; i++) {
-        result = sl_session_offer(s, x, e);
-        while (o->simulation == NULL && sl_session_ready(s) == 0)
-            usleep(1000);
-        THEN(result, sl_session_end(s, x, e));
-    }
-    usleep(200000);
-    ck_assert_int_eq(sl_session_status(s, &r, e), 0);
-    ck_assert_uint_eq(r.state, SL_SESSION_STARTED);
-    ck_assert_uint_eq(r.round, 20);
-    ck_assert(r.neighbour_distance > 0);
-    sl_session_edge edges[3] = {{0}};
-    ck_assert_uint_eq(sl_session_edges(s, edges, 3), 2);
-    ck_assert(edges[0].rank < edges[1].rank && edges[0].connected && edges[1].connected);
-    ck_assert(o->simulation != NULL || r.bytes_sent > 20 * 2 * D * sizeof(float));
-    return end_session(s, result, e);
-}
-
 static sl_session *alone;
 static sem_t joined;
 static void *start_alone(void *context) {
@@ -299,8 +273,4 @@ START_TEST(status_says_who_has_not_come) {
     sl_session_stop(alone);
     pthread_join(threads[0].thread, NULL);
     ck_assert_int_eq(threads[0].result, SL_ESTOPPED);
-}
-
-START_TEST(status_tells_round_edges_and_bytes) {
-    run_both(ring, N, look, world);
 }

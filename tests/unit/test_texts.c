@@ -235,12 +235,6 @@ START_LOOP_TEST(every_text_may_have_a_mark_and_line_ends_of_windows_and_be_packe
     EXPECT_WELL(readers[_i].read());
 }
 
-START_LOOP_TEST(every_reader_names_what_packed_its_file, sizeof readers / sizeof *readers) {
-    write_bytes(BYTES("BZh91AY&SY..."));
-    ck_assert_int_ne(readers[_i].read(), 0);
-    ck_assert_msg(strstr(error.text, "is packed by bzip2") != NULL, "%s", error.text);
-}
-
 /* ---- what is shown of text from outside ---- */
 
 static const struct {

@@ -232,8 +232,6 @@ START_TEST(mistakes_with_links_are_told) {
          "links: are of 5 nodes, and the topology has 4"},
         {LINKED("{'nodes': 4, 'links': [[0, 1, 5]]}"), "lazy-bandwidth",
          "links: the link between 0 and 2 has no bandwidth_mbit"},
-        {LINKED("{'nodes': 4, 'bandwith_mbit': 7}"), "bandwidth",
-         "links: unknown key \"bandwith_mbit\"; it must be"},
         {LINKED("\"nowhere.json\""), "bandwidth", "nowhere.json"},
         {LINKED("{'nodes': 4, 'bandwidth_mbit': 7}"), "metropolis",
          "links: have no meaning for weights \"metropolis\""},
