@@ -243,7 +243,6 @@ static const struct {
     {"1 1:00000000000000000000000000000000000000000000000000000000000000000001\n",
      "is neither a label nor index:value"},
     {"", "holds no samples"},
-    {"\n\n", "holds no samples"},
     {"1 1:1\n1 1:1\n1 1:1\n1 1:1\n1 1:1\n", "has 1 different labels"},
     {"1 1:1\n2 1:1\n", "hold out a fifth"},
     {"1\n2\n1\n2\n1\n", "0 numbers a sample"},

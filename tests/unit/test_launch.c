@@ -278,14 +278,6 @@ START_TEST(a_roster_that_is_told_says_of_which_run_it_is) {
         ck_assert_ptr_null(sl_identity_read((const char *[]){"", "a:1\n", "run 7"}[i], &run));
 }
 
-START_TEST(a_pattern_names_each_rank) {
-    EXPECT_WELL(sl_roster_find(&roster, "h{rank}-{rank}.svc:70{rank}", 12, 0, 1, &error));
-    ck_assert_uint_eq(sl_roster_count(roster), 12);
-    ck_assert_str_eq(sl_roster_host(roster, 11), "h11-11.svc");
-    ck_assert_uint_eq(sl_roster_port(roster, 11), 7011);
-    ck_assert_uint_eq(sl_roster_port(roster, 2), 702);
-}
-
 START_TEST(certificates_need_a_roster_with_one_for_each_rank) {
 #define PIN " sha256:" P16 P16 P16 P16
 #define P16 "0123456789abcdef"
@@ -345,6 +337,8 @@ static const struct {
      "login:7400"},
     {"node[1-2]:2", 4, "node1:7400 node1:7401 node2:7400 node2:7401"},
     {"node01,node02", 2, "node01:7400 node02:7400"},
+    {"h{rank}.{rank}:7{rank}", 11,
+     "h0.0:70 h1.1:71 h2.2:72 h3.3:73 h4.4:74 h5.5:75 h6.6:76 h7.7:77 h8.8:78 h9.9:79 h10.10:710"},
     {"node01:7400\nnode02:7400\n", 2, ""},
     {"node01:7400\nnode02:7400\n", 8, ""},
     {"node01:1\nnode02:2\n", 2, ""},

@@ -269,6 +269,16 @@ START_TEST(a_key_wears_out_and_the_next_one_opens_what_it_sealed) {
     sl_seal_close(&reader);
 }
 
+START_TEST(a_renewed_key_does_not_open_frames_of_the_old_one) {
+    sl_seal *writer, *reader;
+    open_seals(&writer, &reader);
+    sealed f = write_frame(writer, 1);
+    ck_assert(sl_seal_renew(reader, 1));
+    ck_assert(!read_frame(reader, &f));
+    sl_seal_close(&writer);
+    sl_seal_close(&reader);
+}
+
 /* ---- handshakes ---- */
 
 typedef struct both {
