@@ -14,6 +14,13 @@ static double distance(sl_point a, sl_point b) {
     return hypot(a.x - b.x, a.y - b.y);
 }
 
+START_TEST(one_node_stands_in_the_middle) {
+    sl_point point;
+    sl_topology *t = parse("{'nodes': 1, 'family': 'star'}");
+    place(&point, t);
+    ck_assert(point.x == 0.5 && point.y == 0.5);
+}
+
 /* A cycle under other names stands like a ring: neighbours are next to each other. */
 START_TEST(a_listed_cycle_is_a_circle) {
     sl_point points[6];
