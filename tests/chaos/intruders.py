@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Who connects to agents with keys, without one, or with theirs: the pair trains all the same."""
+"""Who connects to agents with keys, without one, or with theirs: the pair trains all the same.
+test_verdicts has who proves itself and begins wrongly, fault_world who misbehaves later."""
 import concurrent.futures
 import os
 import signal
 import socket
-import subprocess
 import time
 
 from _greetings import CHALLENGE, GREETING, KEY, REFUSAL, WELCOME
 from _greetings import greeting, hear, message, visit
 from _heads import HELLO, frame
 from _scene import check, read_bytes, run_tests, wait_until
-from _keyed import RUN_ID, SEALED, check_both, make_keys, make_nodes, start_as, with_key, with_pair
+from _keyed import SEALED, check_both, make_keys, make_nodes, start_as, with_key, with_pair
 from _ports import free_ports
 from by_hand import PAIR
 from strangers import listening_ports, start, wait_listening
@@ -52,45 +52,6 @@ def nobody_is_challenged_alike_twice(scene):
     check(len(challenges) == 8, f"{len(challenges)} challenges for 8 greetings")
     agent.process.kill()
     agent.wait(10)
-
-
-def who_has_the_key_and_misbehaves_changes_nothing(scene):
-    """In each manner that stranger.c knows, as either agent, before its neighbour comes, while both
-    train, and until both have ended. test_channel has who misbehaves before."""
-    sent = []
-
-    def send(port, *passage):
-        command = [scene.built("tests/stranger"), str(port), *passage]
-        command += [scene.path("run.key"), str(RUN_ID)]
-        sent.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-
-    make_keys(scene, "run.key")
-    scene.take_time()
-    long = {"rounds": 800, "record__every": 200, "transport__connect_timeout_s": 60}
-    experiment = scene.experiment(**{**PAIR, **SEALED, **long})
-    ports = free_ports(2)
-    roster = scene.roster(ports)
-    own = ("--run-id", str(RUN_ID), *with_key("run.key"))
-    agents = [start(scene, experiment, 0, roster, "out0", *own)]
-    wait_listening(ports[0])
-    try:
-        send(ports[0], "1", "0")
-        check(sent[0].stdout.readline() == "connected\n", "the agent does not let greet")
-        for wrong in ("HELLO names another sender", "another incarnation than its greeting"):
-            agents[0].wait_for(wrong)
-        agents[0].wait_for("it did not begin with HELLO")
-        agents.append(start(scene, experiment, 1, roster, "out1", *own))
-        wait_listening(ports[1])
-        send(ports[1], "0", "1")
-        ended = [agent.wait(120) for agent in agents]
-        for process in sent:
-            said, _ = process.communicate(timeout=120)
-            check(" frames" in said, f"{said!r}")
-    finally:
-        for process in sent:
-            process.kill()
-            process.communicate()
-    check_both(scene, experiment, ended)
 
 
 def who_has_a_living_ranks_key_does_not_replace_it(scene):
