@@ -7,9 +7,8 @@ import signal
 import socket
 import time
 
-from _greetings import CHALLENGE, GREETING, KEY, REFUSAL, WELCOME
-from _greetings import greeting, hear, message, visit
-from _heads import HELLO, frame
+from _greetings import CHALLENGE, GREETING, HELLO, KEY, REFUSAL, WELCOME
+from _greetings import frame, greeting, hear, message, visit
 from _scene import check, read_bytes, run_tests, wait_until
 from _keyed import SEALED, check_both, make_keys, make_nodes, start_as, with_key, with_pair
 from _ports import free_ports
