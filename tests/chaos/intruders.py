@@ -10,37 +10,25 @@ import time
 from _greetings import CHALLENGE, GREETING, HELLO, KEY, REFUSAL, WELCOME
 from _greetings import frame, greeting, hear, message, visit
 from _scene import check, read_bytes, run_tests, wait_until
-from _keyed import SEALED, check_both, make_keys, make_nodes, start_as, with_key, with_pair
+from _keyed import SEALED, make_keys, make_nodes, start_as, with_key, with_pair
 from _ports import free_ports
 from by_hand import PAIR
 from strangers import listening_ports, start, wait_listening
 
 
-def strangers_get_no_word_of_the_run(scene):
-    """Nor of who has neighbours."""
-    make_keys(scene, "run.key")
-    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
-    ports = free_ports(2)
-    roster = scene.roster(ports)
-    first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
-    wait_listening(ports[0])
-    answers = {visit(ports[0], rank, 0) for rank in (1, 7)}
-    kind, said = answers.pop()
-    check(not answers and kind == REFUSAL and b"shows no key" in said, f"{kind} {said!r} {answers}")
-    second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
-    check_both(scene, experiment, [second.wait(60), first.wait(60)])
-    check("shows no key" in first.said, repr(first.said))
-    check("is no neighbour" not in first.said, "who has neighbours is told to strangers")
-
-
-def nobody_is_challenged_alike_twice(scene):
-    """So that no proof that was heard fits again; test_secure has what a proof is of."""
+def strangers_learn_nothing(scene):
+    """Neither of the run nor of who has neighbours; and nobody is challenged alike twice, so that no
+    proof that was heard fits again; test_secure has what a proof is of."""
     make_keys(scene, "run.key")
     ports, said = free_ports(2), greeting(1, 0, kind=KEY)
     agent = start(
         scene, scene.experiment(**PAIR), 0, scene.roster(ports), "out0", *with_key("run.key")
     )
     wait_listening(ports[0])
+    answers = {visit(ports[0], rank, 0) for rank in (1, 7)}
+    kind, told = answers.pop()
+    check(not answers and kind == REFUSAL and b"shows no key" in told, f"{kind} {told!r} {answers}")
+    check("shows no key" in agent.said and "is no neighbour" not in agent.said, agent.said)
     challenges = set()
     for _ in range(8):
         with socket.create_connection(("127.0.0.1", ports[0]), timeout=60) as stranger:
