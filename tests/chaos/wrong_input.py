@@ -171,11 +171,6 @@ def weights_that_never_agree(scene):
 # ---- training ----
 
 
-def too_few_samples(scene):
-    digits = {"name": "digits", "train_samples": 7, "test_samples": 100, "batch": 1}
-    refuse_everywhere(scene, "8", "samples", data=digits)
-
-
 def divergence_ends_the_run_on_all_nodes(scene):
     """And the model that was recorded last is kept. The rate grows, so that there are such
     rounds."""

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Peers that save their state, are killed, and go on with the bits of a run that was never stopped:
-loops of numpy and scripts of torch, in processes and simulated."""
+"""Peers that save their state, end, and go on with the bits of a run that was never stopped: loops of
+numpy and scripts of torch, in processes and simulated."""
 import io
 import os
 import pickle
@@ -38,17 +38,6 @@ def of(algorithm, nodes=4):
     ring = {"nodes": nodes, "family": "ring" if nodes > 2 else "complete"}
     links = links_for(algorithm)
     return {"seed": 3, "topology": ring, "algorithm": algorithm, "transport": transport, **links}
-
-
-def kill_and_go_on(scene, experiment, begins, goes_on):
-    """What the processes print that go on where others were killed, after all had saved."""
-    peers = Peers(scene, begins, experiment, LOOPS)
-    for process in peers.processes:
-        check(read_line(process) == "saved", "")
-    for process in peers.processes:
-        process.kill()
-        process.communicate()
-    return [out.strip() for out in Peers(scene, goes_on, experiment, LOOPS).all_well(120)]
 
 
 # ---- arrays ----
@@ -89,7 +78,14 @@ def test_loops_of_numpy_are_killed_and_go_on(scene):
     """Simulated, all algorithms go on; what processes save is what those do."""
     for algorithm in (OVERLAP, CHOCO, {"name": "gradient-tracking"}):
         experiment = of(algorithm)
-        found = kill_and_go_on(scene, experiment, ARRAY, ARRAY_GOES_ON)
+        peers = Peers(scene, ARRAY, experiment, LOOPS)
+        for process in peers.processes:
+            check(read_line(process) == "saved", "")
+        for process in peers.processes:
+            process.kill()
+            process.communicate()
+        goes_on = Peers(scene, ARRAY_GOES_ON, experiment, LOOPS)
+        found = [out.strip() for out in goes_on.all_well(120)]
         expected = [x.tobytes().hex() for x in array_that_is_not_stopped(experiment)]
         check(found == expected, f"{algorithm}: other bits")
 
@@ -214,6 +210,7 @@ def test_new_arrays_in_each_round_go_on(scene):
 
 
 # ---- modules ----
+
 
 def script_that_is_not_stopped(experiment, **more):
     def work(rank):
