@@ -17,7 +17,7 @@ from strangers import listening_ports, start, wait_listening
 
 
 def strangers_learn_nothing(scene):
-    """Neither of the run nor of who has neighbours; and nobody is challenged alike twice, so that no
+    """Neither of the run nor of who has neighbours. Nobody is challenged alike twice, so that no
     proof that was heard fits again; test_secure has what a proof is of."""
     make_keys(scene, "run.key")
     ports, said = free_ports(2), greeting(1, 0, kind=KEY)

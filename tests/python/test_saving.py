@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Peers that save their state, end, and go on with the bits of a run that was never stopped: loops of
-numpy and scripts of torch, in processes and simulated."""
+"""Peers that save their state, end, and go on with the bits of a run that was never stopped: loops
+of numpy and scripts of torch, in processes and simulated."""
 import io
 import os
 import pickle
