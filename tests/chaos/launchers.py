@@ -157,8 +157,7 @@ AT_HOME = 'mount --bind "$0" /etc/hosts && exec "$@"'
 
 def two_hosts(scene):
     """Each host's own name is loopback on itself, as Debian writes in /etc/hosts. By variables,
-    and by a hostfile: a rank for each slot, at ports one after the other; test_launch has other
-    forms."""
+    and by a hostfile: a rank for each slot. test_launch has other forms."""
     with Net(2) as net:
         for own in (0, 1):
             places = ["127.0.1.1" if host == own else net.address(host) for host in (0, 1)]

@@ -168,9 +168,6 @@ def weights_that_never_agree(scene):
     check(ended.code == 0 and "never agree" in ended.out, f"code {ended.code}, {ended.out!r}")
 
 
-# ---- training ----
-
-
 def divergence_ends_the_run_on_all_nodes(scene):
     """And the model that was recorded last is kept. The rate grows, so that there are such
     rounds."""
