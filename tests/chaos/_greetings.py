@@ -10,10 +10,19 @@ import struct
 GREETING, CHALLENGE, PROOF, WELCOME, REFUSAL = 1, 2, 3, 4, 5
 BARE, KEY = 0, 1
 HEAD = struct.Struct("<BH")
+with open(os.path.join(os.path.dirname(__file__), "../../include/starling/version.h")) as header:
+    VERSION = int(re.search(r"SL_PROTOCOL_VERSION (\d+)", header.read())[1])
+FRAME = struct.Struct("<4sHBBIIQIIII")  # a header, as far as its checksums
+HELLO, ABORT = 1, 5  # src/wire/frame.h
 
 
 def message(kind, payload=b""):
     return HEAD.pack(kind, len(payload)) + payload
+
+
+def frame(kind):
+    """The head of one that somebody makes up who has no key."""
+    return FRAME.pack(b"STLG", VERSION, kind, 0, 1, 0, 1, 1, 1, 0, 0).ljust(64, b"\0")
 
 
 def greeting(rank, to, magic=b"starling", kind=BARE):

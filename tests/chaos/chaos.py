@@ -9,7 +9,7 @@ import sys
 import time
 
 from _limits import little_memory
-from _scene import check, needs, run_tests, wait_until
+from _scene import check, needs, read_json, run_tests, wait_until
 
 NODES = 5
 
@@ -52,6 +52,9 @@ def agent_killed(scene):
         for words in (r"edge \d+->\d+", r"round \d+", victims):
             check(re.search(words, lines[rank]), f"agent {rank} names no {words!r}: {lines[rank]}")
     check("killed by signal 9" in lines[victim], f"the killed agent's line: {lines[victim]!r}")
+    about = read_json(scene.path("run/run.json"))
+    check(about["outcome"] == "failed", f"{about}")
+    check(re.match(rf"agent \d: .*agent {victim}|agent {victim}: killed by", about["why"]), about)
     check_partial_results(scene.path("run"))
 
 

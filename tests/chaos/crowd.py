@@ -197,19 +197,5 @@ def an_agent_with_a_key_waits_in_a_crowd(scene):
         check(memory.memory < MEMORY + HANDSHAKES, f"memory has grown by {memory.memory} bytes")
 
 
-def a_pair_trains_in_a_crowd(scene):
-    ports = free_ports(2)
-    roster = scene.roster(ports)
-    experiment = scene.experiment(**{**PAIR, "rounds": 6000, "record__every": 2000})
-    pair = [start(scene, experiment, i, roster, f"out{i}") for i in (0, 1)]
-    pair[0].wait_for("round 2000/")
-    for port in ports:
-        come_in_sequence(port, 500)
-    crowd = [connect(port, says) for port in ports for says in KINDS.values() for _ in range(20)]
-    check_both(scene, experiment, [running.wait(120) for running in pair])
-    for s in crowd:
-        s.close()
-
-
 if __name__ == "__main__":
     run_tests()

@@ -5,7 +5,6 @@ is gone."""
 import calendar
 import contextlib
 import os
-import re
 import signal
 import time
 
@@ -72,18 +71,6 @@ def a_signal_that_ends_a_program_is_in_its_file(scene):
         running.wait(20)
         scene.wait_gone(20)
         check_crashed(scene, folder, "run.json", "SIGABRT")
-
-
-def why_a_run_has_failed_is_in_its_file(scene):
-    """The cause, not what follows from it: an agent that crashes, where a loss ends the run."""
-    path, folder = scene.experiment(topology__nodes=3), scene.path("out")
-    running = scene.start("run", path, "--out", folder)
-    running.wait_for("round 40/")
-    os.kill(scene.agents()[1], signal.SIGSEGV)
-    running.wait(60)
-    about = read_json(folder, "run.json")
-    check(running.code == 1 and about["outcome"] == "failed", f"{running.code}, {about}")
-    check(re.match("agent [012]: .*agent 1|agent 1: killed by", about["why"]), f"{about}")
 
 
 def whoever_is_killed_is_missed_by_readers(scene):

@@ -1,47 +1,34 @@
 #!/usr/bin/env python3
-"""Who connects to agents with keys, without one, or with theirs: the pair trains all the same."""
+"""Who connects to agents with keys, without one, or with theirs: the pair trains all the same.
+test_verdicts has who proves itself and begins wrongly, fault_world who misbehaves later."""
 import concurrent.futures
 import os
 import signal
 import socket
-import subprocess
 import time
 
-from _greetings import CHALLENGE, GREETING, KEY, REFUSAL, WELCOME
-from _greetings import greeting, hear, message, visit
-from _heads import HELLO, frame
+from _greetings import CHALLENGE, GREETING, HELLO, KEY, REFUSAL, WELCOME
+from _greetings import frame, greeting, hear, message, visit
 from _scene import check, read_bytes, run_tests, wait_until
-from _keyed import RUN_ID, SEALED, check_both, make_keys, make_nodes, start_as, with_key, with_pair
+from _keyed import SEALED, make_keys, make_nodes, start_as, with_key, with_pair
 from _ports import free_ports
 from by_hand import PAIR
 from strangers import listening_ports, start, wait_listening
 
 
-def strangers_get_no_word_of_the_run(scene):
-    """Nor of who has neighbours."""
-    make_keys(scene, "run.key")
-    experiment = scene.experiment(**PAIR, transport__connect_timeout_s=60)
-    ports = free_ports(2)
-    roster = scene.roster(ports)
-    first = start(scene, experiment, 0, roster, "out0", *with_key("run.key"))
-    wait_listening(ports[0])
-    answers = {visit(ports[0], rank, 0) for rank in (1, 7)}
-    kind, said = answers.pop()
-    check(not answers and kind == REFUSAL and b"shows no key" in said, f"{kind} {said!r} {answers}")
-    second = start(scene, experiment, 1, roster, "out1", *with_key("run.key"))
-    check_both(scene, experiment, [second.wait(60), first.wait(60)])
-    check("shows no key" in first.said, repr(first.said))
-    check("is no neighbour" not in first.said, "who has neighbours is told to strangers")
-
-
-def nobody_is_challenged_alike_twice(scene):
-    """So that no proof that was heard fits again; test_secure has what a proof is of."""
+def strangers_learn_nothing(scene):
+    """Neither of the run nor of who has neighbours. Nobody is challenged alike twice, so that no
+    proof that was heard fits again; test_secure has what a proof is of."""
     make_keys(scene, "run.key")
     ports, said = free_ports(2), greeting(1, 0, kind=KEY)
     agent = start(
         scene, scene.experiment(**PAIR), 0, scene.roster(ports), "out0", *with_key("run.key")
     )
     wait_listening(ports[0])
+    answers = {visit(ports[0], rank, 0) for rank in (1, 7)}
+    kind, told = answers.pop()
+    check(not answers and kind == REFUSAL and b"shows no key" in told, f"{kind} {told!r} {answers}")
+    check("shows no key" in agent.said and "is no neighbour" not in agent.said, agent.said)
     challenges = set()
     for _ in range(8):
         with socket.create_connection(("127.0.0.1", ports[0]), timeout=60) as stranger:
@@ -52,45 +39,6 @@ def nobody_is_challenged_alike_twice(scene):
     check(len(challenges) == 8, f"{len(challenges)} challenges for 8 greetings")
     agent.process.kill()
     agent.wait(10)
-
-
-def who_has_the_key_and_misbehaves_changes_nothing(scene):
-    """In each manner that stranger.c knows, as either agent, before its neighbour comes, while both
-    train, and until both have ended. test_channel has who misbehaves before."""
-    sent = []
-
-    def send(port, *passage):
-        command = [scene.built("tests/stranger"), str(port), *passage]
-        command += [scene.path("run.key"), str(RUN_ID)]
-        sent.append(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
-
-    make_keys(scene, "run.key")
-    scene.take_time()
-    long = {"rounds": 800, "record__every": 200, "transport__connect_timeout_s": 60}
-    experiment = scene.experiment(**{**PAIR, **SEALED, **long})
-    ports = free_ports(2)
-    roster = scene.roster(ports)
-    own = ("--run-id", str(RUN_ID), *with_key("run.key"))
-    agents = [start(scene, experiment, 0, roster, "out0", *own)]
-    wait_listening(ports[0])
-    try:
-        send(ports[0], "1", "0")
-        check(sent[0].stdout.readline() == "connected\n", "the agent does not let greet")
-        for wrong in ("HELLO names another sender", "another incarnation than its greeting"):
-            agents[0].wait_for(wrong)
-        agents[0].wait_for("it did not begin with HELLO")
-        agents.append(start(scene, experiment, 1, roster, "out1", *own))
-        wait_listening(ports[1])
-        send(ports[1], "0", "1")
-        ended = [agent.wait(120) for agent in agents]
-        for process in sent:
-            said, _ = process.communicate(timeout=120)
-            check(" frames" in said, f"{said!r}")
-    finally:
-        for process in sent:
-            process.kill()
-            process.communicate()
-    check_both(scene, experiment, ended)
 
 
 def who_has_a_living_ranks_key_does_not_replace_it(scene):

@@ -107,16 +107,6 @@ def a_loop_of_your_own(scene):
             check(line in got.stdout, said)
 
 
-def lists_of_hosts(scene):
-    """A hostfile as roster: a rank for each slot, at ports one after the other. test_launch has
-    other forms, and other launchers."""
-    path = scene.experiment(**SHORT)
-    hosts = scene.write("hosts", "127.0.0.1 slots=4\n")
-    peers = ("--roster", hosts, "--port", str(free_range(PORTS)))
-    wait_all([start(scene, path, {}, "--rank", str(rank), *peers) for rank in range(4)])
-    scene.check_models(["out"] * 4, experiment=path)
-
-
 def strangers_have_no_say(scene):
     """At the rendezvous, which is at the first free port; how many may come, test_listener has."""
     first, path = free_range(PORTS), scene.experiment(**SHORT)
@@ -166,7 +156,8 @@ AT_HOME = 'mount --bind "$0" /etc/hosts && exec "$@"'
 
 
 def two_hosts(scene):
-    """Each host's own name is loopback on itself, as Debian writes in /etc/hosts."""
+    """Each host's own name is loopback on itself, as Debian writes in /etc/hosts. By variables,
+    and by a hostfile: a rank for each slot. test_launch has other forms."""
     with Net(2) as net:
         for own in (0, 1):
             places = ["127.0.1.1" if host == own else net.address(host) for host in (0, 1)]

@@ -224,7 +224,9 @@ def who_cannot_join_is_told_why(scene):
     impatient = {"transport__connect_timeout_s": 5}
     short = hands.start(4, "--join").wait(30)
     short.check_refused("the roster names ranks 0 to 3; add a line HOST:PORT")
-    hands.start(3, "--join").wait(30).check_refused("already in use")
+    taken = hands.start(3, "--join").wait(30)
+    taken.check_refused("already in use")
+    check(not os.path.exists(taken.folder), "a run folder was left behind")
     for rank, port in zip((3, 0), free_ports(2)):
         options = ("--join", "--listen", f"127.0.0.1:{port}")
         alive = hands.start(rank, *options, **impatient).wait(30)

@@ -4,8 +4,7 @@
 import os
 import socket
 
-from _greetings import REFUSAL, WELCOME, visit
-from _heads import ABORT, HELLO, frame
+from _greetings import ABORT, HELLO, REFUSAL, WELCOME, frame, visit
 from _ports import free_ports
 from _scene import check, run_tests, wait_until, read_json
 from by_hand import PAIR

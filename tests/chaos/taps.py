@@ -15,11 +15,11 @@ RING["transport__memory"] = "off"  # else there is little on the wire
 CHANGES = int(os.environ.get("STARLING_CHANGES", "12"))
 
 
-def train(scene, extra, pins, seed, once_sealed):
+def train(scene, extra, pins, seed):
     """Four agents, which reach each other through a wire only, for so many rounds that all changes
     are made: all end well, with the simulator's bits. extra, pins: how each proves who it is."""
     ports, path = free_ports(COUNT), scene.experiment(**RING, rounds=25 * CHANGES)
-    wire = Forger(seed, ports, CHANGES, once_sealed=once_sealed)
+    wire = Forger(seed, ports, CHANGES)
     roster = scene.roster(wire.ports, "roster", pins)
     wire.start()
     try:
@@ -38,14 +38,14 @@ def train(scene, extra, pins, seed, once_sealed):
     check(made >= 2 * CHANGES // 3, f"few changes were made: {wire.made}")
 
 
-def from_the_first_byte_on(scene):
+def between_agents_with_a_key(scene):
     make_keys(scene, "run.key")
-    train(scene, [with_key("run.key")] * COUNT, [""] * COUNT, 1, False)
+    train(scene, [with_key("run.key")] * COUNT, [""] * COUNT, 1)
 
 
-def once_frames_are_sealed(scene):
+def between_agents_with_certificates(scene):
     pins = make_nodes(scene, COUNT)
-    train(scene, [with_pair(f"node-{rank}") for rank in range(COUNT)], pins, 2, True)
+    train(scene, [with_pair(f"node-{rank}") for rank in range(COUNT)], pins, 2)
 
 
 if __name__ == "__main__":

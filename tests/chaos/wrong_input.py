@@ -7,9 +7,8 @@ diverges ends on all nodes."""
 import json
 import os
 import shutil
-import socket
 
-from _scene import check, read_bytes, run_tests
+from _scene import check, run_tests
 
 RING = '{"nodes": 4, "family": "ring"}'
 SHORT = {"rounds": 4, "record__every": 2}
@@ -90,23 +89,6 @@ def output_folders_that_cannot_be_made(scene):
             scene.call(command, path, "--out", folder).check_refused(folder)
 
 
-def output_folder_holds_a_run(scene):
-    command = ("sim", scene.experiment(**SHORT), "--out", scene.path("out"))
-    scene.call(*command).check_well()
-    before = read_bytes(scene.path("out/summary.json"))
-    scene.call(*command).check_refused("out")
-    check(read_bytes(scene.path("out/summary.json")) == before, "the earlier run was changed")
-
-
-def port_in_use(scene):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        roster = scene.roster([port, *range(20000, 20007)])
-        agent = ("agent", scene.experiment(**SHORT), "--rank", "0", "--roster", roster)
-        scene.call(*agent, "--out", scene.path("out")).check_refused(str(port), "in use")
-    check(not os.path.exists(scene.path("out")), "a run folder was left behind")
-
-
 def topologies_that_cannot_be_made_drawn_or_ranked(scene):
     """Nothing is written."""
     made, picture, ring = scene.path("made.json"), scene.path("x.svg"), scene.write("r.json", RING)
@@ -184,14 +166,6 @@ def weights_that_never_agree(scene):
         check(ended.code == 0 and words in ended.out, f"code {ended.code}, {ended.out!r}")
     ended = scene.call("check", scene.write("apart.json", away))
     check(ended.code == 0 and "never agree" in ended.out, f"code {ended.code}, {ended.out!r}")
-
-
-# ---- training ----
-
-
-def too_few_samples(scene):
-    digits = {"name": "digits", "train_samples": 7, "test_samples": 100, "batch": 1}
-    refuse_everywhere(scene, "8", "samples", data=digits)
 
 
 def divergence_ends_the_run_on_all_nodes(scene):

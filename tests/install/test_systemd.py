@@ -7,12 +7,9 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-ROOT = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, os.path.join(os.path.dirname(HERE), "chaos"))
-from _scene import EXPERIMENT, check, run_tests, wait_until  # noqa: E402
+from _install import ROOT, check, needs, run_tests
+from _scene import EXPERIMENT, wait_until
 
 FILES = os.path.join(ROOT, "examples", "services")
 SYSTEMD = "/lib/systemd/systemd"
@@ -114,22 +111,15 @@ class Systemd:
         return self.call("systemctl", "show", "-P", name, unit).stdout.strip()
 
 
-def missing():
-    if os.geteuid() != 0 or not os.path.exists(SYSTEMD):
-        return "systemd is absent, or this is not root"
-    tried = subprocess.run(["unshare", "-m", "mount", "-t", "cgroup2", "x", "/mnt"],
-                           capture_output=True)  # fmt: skip
-    return "no control groups can be mounted" if tried.returncode != 0 else None
-
-
 def systemd_starts_watches_and_stops_it(scene):
-    why = missing()
-    if why:
-        return why
+    root = os.geteuid() == 0 and os.path.exists(SYSTEMD)
+    needs(root, "systemd is absent, or this is not root")
+    mounting = ["unshare", "-m", "mount", "-t", "cgroup2", "x", "/mnt"]
+    mounts = subprocess.run(mounting, capture_output=True).returncode == 0
+    needs(mounts, "no control groups can be mounted")
     lay_out(scene, scene.path("files"))
     with Systemd(scene) as systemd:
-        if systemd.pid is None:
-            return "this system lets no other one boot"
+        needs(systemd.pid, "this system lets no other one boot")
         one, other = "starling@0", "starling@1"
 
         def says(unit, name, pattern):

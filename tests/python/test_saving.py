@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Peers that save their state, are killed, and go on with the bits of a run that was never stopped:
-loops of numpy and scripts of torch, in processes and simulated."""
+"""Peers that save their state, end, and go on with the bits of a run that was never stopped: loops
+of numpy and scripts of torch, in processes and simulated."""
 import io
 import os
 import pickle
@@ -38,17 +38,6 @@ def of(algorithm, nodes=4):
     ring = {"nodes": nodes, "family": "ring" if nodes > 2 else "complete"}
     links = links_for(algorithm)
     return {"seed": 3, "topology": ring, "algorithm": algorithm, "transport": transport, **links}
-
-
-def kill_and_go_on(scene, experiment, begins, goes_on):
-    """What the processes print that go on where others were killed, after all had saved."""
-    peers = Peers(scene, begins, experiment, LOOPS)
-    for process in peers.processes:
-        check(read_line(process) == "saved", "")
-    for process in peers.processes:
-        process.kill()
-        process.communicate()
-    return [out.strip() for out in Peers(scene, goes_on, experiment, LOOPS).all_well(120)]
 
 
 # ---- arrays ----
@@ -89,7 +78,14 @@ def test_loops_of_numpy_are_killed_and_go_on(scene):
     """Simulated, all algorithms go on; what processes save is what those do."""
     for algorithm in (OVERLAP, CHOCO, {"name": "gradient-tracking"}):
         experiment = of(algorithm)
-        found = kill_and_go_on(scene, experiment, ARRAY, ARRAY_GOES_ON)
+        peers = Peers(scene, ARRAY, experiment, LOOPS)
+        for process in peers.processes:
+            check(read_line(process) == "saved", "")
+        for process in peers.processes:
+            process.kill()
+            process.communicate()
+        goes_on = Peers(scene, ARRAY_GOES_ON, experiment, LOOPS)
+        found = [out.strip() for out in goes_on.all_well(120)]
         expected = [x.tobytes().hex() for x in array_that_is_not_stopped(experiment)]
         check(found == expected, f"{algorithm}: other bits")
 
@@ -215,34 +211,6 @@ def test_new_arrays_in_each_round_go_on(scene):
 
 # ---- modules ----
 
-SCRIPT = """
-import torch
-
-script = Script(RANK)
-peer = join(script.model)
-script.attach(peer)
-
-def save():
-    torch.save(script.state_dict(), f"script-{RANK}.pt")
-    torch.save(peer.state_dict(), f"peer-{RANK}.pt")
-    print("saved", flush=True)
-
-script.train(10 ** 9, save)
-"""
-SCRIPT_GOES_ON = """
-import torch
-
-script = Script(RANK)
-peer = join(script.model, start=False)
-script.load_state_dict(torch.load(f"script-{peer.rank}.pt"))
-peer.load_state_dict(torch.load(f"peer-{peer.rank}.pt", weights_only=True))
-script.attach(peer)
-script.train()
-peer.end()
-peer.leave()
-print(script.bits())
-"""
-
 
 def script_that_is_not_stopped(experiment, **more):
     def work(rank):
@@ -254,15 +222,6 @@ def script_that_is_not_stopped(experiment, **more):
         return script.bits()
 
     return starling.simulate(2, work, experiment)
-
-
-def test_scripts_of_torch_are_killed_and_go_on(scene):
-    imported("torch")
-    for algorithm in (OVERLAP, CHOCO):
-        experiment = of(algorithm, 2)
-        found = kill_and_go_on(scene, experiment, SCRIPT, SCRIPT_GOES_ON)
-        expected = [f"{bits}" for bits in script_that_is_not_stopped(experiment)]
-        check(found == expected, f"{algorithm}: other bits")
 
 
 def go_on_simulated(experiment, **more):
@@ -277,9 +236,10 @@ def go_on_simulated(experiment, **more):
 
             def save():
                 peer.state_dict()  # twice is as good as once
-                file = io.BytesIO()
-                torch.save((script.state_dict(), peer.state_dict()), file)
-                saved[rank] = file.getvalue()
+                saved[rank] = io.BytesIO(), io.BytesIO()
+                for file, part in zip(saved[rank], (script, peer)):
+                    torch.save(part.state_dict(), file)
+                    file.seek(0)
 
             script.train(save=save)
             peer.end()
@@ -288,9 +248,9 @@ def go_on_simulated(experiment, **more):
     def go_on(rank):
         script = Script(rank, **more)
         with starling.join(None, script.model, start=False) as peer:
-            of_script, of_peer = torch.load(io.BytesIO(saved[rank]))
-            script.load_state_dict(of_script)
-            peer.load_state_dict(of_peer)
+            of_script, of_peer = saved[rank]
+            script.load_state_dict(torch.load(of_script))
+            peer.load_state_dict(torch.load(of_peer, weights_only=True))
             script.attach(peer)
             script.train()
             peer.end()

@@ -49,6 +49,7 @@ static const sl_checkpoints *checkpoints; /* each 1,000 rounds, and when asked; 
 static bool checksums = true;             /* of what the agent sends */
 static const char *memory = "off";        /* transport.memory */
 static const char *on_loss = "stop";
+static const sl_credentials *agents_key; /* NULL: it has none */
 static double norm_limit;
 static const char *more_of_algorithm = "";
 static const char *topology = "{'nodes': 2, 'family': 'path'}";
@@ -352,6 +353,7 @@ static void meet_on(const char *device, bool direct, meeting behave) {
         checksums ? "true" : "false", memory);
     sl_agent_settings settings = {.experiment = experiment, .rank = 0, .host = "127.0.0.1"};
     settings.checkpoints = checkpoints;
+    settings.credentials = agents_key;
     settings.meets = comes_together != NULL;
     settings.observer = observer;
     settings.observer.notice = on_notice;

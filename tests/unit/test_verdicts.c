@@ -1,6 +1,9 @@
 /* test_verdicts.c - one real agent that goes on without a lost peer, against a peer that is
- * accepted, and sends what makes no sense: that costs the peer its place, and nobody the run. */
+ * accepted, and sends what makes no sense: that costs the peer its place, and nobody the run. Or it
+ * has the key, and makes no sense from its first frame on. */
+#include "agent/peers/channel.h"
 #include "frame_peer.h"
+#include "secure_pairs.h"
 
 static void expect_why(peer *p, const char *why) {
     ck_assert(poll_until(p, &p->down, 0));
@@ -62,4 +65,82 @@ START_LOOP_TEST(who_makes_no_sense_is_lost_and_the_run_goes_on, sizeof peers / s
     timeout_s = 30; /* none of them is silent */
     meet(peers[_i].behave);
     expect_well_ended(1);
+}
+
+/* ---- who has the key, and says something wrong first: fault_world has what it says later ---- */
+
+static sl_guard guard;
+static sl_channel *channel;
+static const sl_passage passage = {.from = 1, .incarnation = 5};
+
+static size_t prove(void *context, const uint8_t *greeting, const uint8_t *challenge, bool dials,
+                    uint8_t *out) {
+    const sl_exchange exchange = {greeting, challenge, passage.run_id};
+    return sl_proof_make(&exchange, guard.credentials, dials, out);
+}
+
+static bool accepts(void *context, const uint8_t *greeting, const uint8_t *challenge, bool dialed,
+                    const uint8_t *proof, size_t bytes, char *reason) {
+    return true;
+}
+
+static void on_let_in(void *context, void *owner) {
+    sl_channel_begin(channel);
+}
+
+static void on_handshake(void *context, void *owner, sl_buffer *buffer, size_t bytes) {
+    peer *p = context;
+    sl_frame frame;
+    const char *wrong;
+    if (!p->connected)
+        sl_channel_take(channel, buffer->data, bytes, 0, false, 0, &frame, &wrong);
+    sl_buffer_release(buffer);
+    p->connected = sl_channel_is_ready(channel);
+    sl_connection_receive_again(p->link);
+}
+
+/* Its first frame after the proof, which costs it its connection. */
+static void begin_with(peer *p, sl_frame_type type, uint32_t sender, uint64_t incarnation) {
+    static const sl_connection_handlers handlers = {on_let_in, on_handshake, on_sent, on_down};
+    const sl_hello hello = {.standing = {.incarnation = incarnation}};
+    const struct sockaddr_storage address = loopback_address(sl_agent_port(agent));
+    uint8_t greeting[SL_GREETING_BYTES], said[SL_FRAME_HEADER_BYTES + SL_HELLO_BYTES];
+    uint8_t *payload = said + SL_FRAME_HEADER_BYTES;
+    sl_frame frame = {.type = type, .sender = sender, .payload_bytes = SL_HELLO_BYTES};
+    p->connected = p->down = false;
+    ck_assert(sl_greeting_write(&passage, guard.credentials, greeting));
+    EXPECT_WELL(sl_connection_open(&p->link, p->fabric, &handlers, NULL, 4, &error));
+    EXPECT_WELL(sl_channel_open(&channel, &guard, p->link, &passage, true, &error));
+    EXPECT_WELL(sl_connection_dial(p->link, &address, greeting, &error));
+    ck_assert(poll_until(p, &p->connected, 0));
+    sl_hello_encode(&hello, payload);
+    frame.payload_sum = sl_checksum(payload, SL_HELLO_BYTES);
+    sl_frame_encode(&frame, said);
+    ck_assert_int_eq(sl_channel_send(channel, p->link, 0, said, sizeof said, NULL, 0, false), 0);
+    ck_assert(poll_until(p, &p->down, 0));
+    sl_connection_close(&p->link);
+    sl_channel_close(&channel);
+}
+
+static void begin_wrongly(peer *p) {
+    sl_fabric_settings settings = local_fabric(p, 0);
+    settings.gate = (sl_gate){.proves = true, .prove = prove, .accepts = accepts};
+    EXPECT_WELL(sl_fabric_open(&p->fabric, &settings, &error));
+    begin_with(p, SL_FRAME_HELLO, 0, passage.incarnation);
+    begin_with(p, SL_FRAME_HELLO, 1, passage.incarnation + 1);
+    begin_with(p, SL_FRAME_ABORT, 1, passage.incarnation);
+    begin_with(p, SL_FRAME_BYE, 1, passage.incarnation);
+}
+
+START_TEST(who_has_the_key_begins_with_its_own_hello) {
+    sl_credentials *key = make_run_key();
+    agents_key = key;
+    sl_guard_open(&guard, key, false);
+    meet(begin_wrongly);
+    ck_assert(is_noticed("calls itself agent 1 was refused: HELLO names another sender"));
+    ck_assert(is_noticed("HELLO names another incarnation than its greeting"));
+    ck_assert(is_noticed("it did not begin with HELLO"));
+    ck_assert(strstr(agent_text, "did not come up") != NULL);
+    sl_guard_close(&guard);
+    sl_credentials_close(&key);
 }
