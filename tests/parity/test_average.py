@@ -89,14 +89,6 @@ def check_mean(starling, settings, topology, faults=()):
     return None, worst
 
 
-def check_session(starling):
-    with tempfile.TemporaryDirectory(prefix="starling-average-") as folder:
-        write(folder, "experiment.json", {"topology": RING, "final_average": True})
-        ended = call(starling, "check", f"{folder}/experiment.json", "--session", "mix")
-    told = "final_average has no effect in a session" in ended.stderr
-    return (None if told else ended.stderr), None
-
-
 # ---- the command ----
 
 
@@ -145,7 +137,6 @@ def check_refused(starling):
 def all_checks(starling):
     for name, case in CASES.items():
         yield f"at the end, {name}", functools.partial(check_mean, starling, *case)
-    yield "sessions", functools.partial(check_session, starling)
     for name, *case in (
         ("final models", of("d-psgd"), RING),
         ("final models of push-sum", of("sgp"), PUSH),

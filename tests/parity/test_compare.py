@@ -2,7 +2,6 @@
 """`starling compare`: its table says what the run folders say, its predicted times are the closed
 forms, and one bad variant does not spoil the others."""
 import csv
-import glob
 import json
 import math
 import os
@@ -373,20 +372,6 @@ def test_published_numbers_stand_beside(scene):
 def test_too_many_agents_are_refused(scene):
     path = write(scene, [GOSSIP], topology={"nodes": 80, "family": "ring"})
     scene.call("compare", path, "--agents").check_refused("80 nodes", "at most 64")
-
-
-def test_interrupted(scene):
-    """With agents; test_sweeps.py has it without."""
-    first = {"name": "first", "set": {**GOSSIP["set"], "optimizer.learning_rate": 0.01}}
-    path = write(scene, [first, GOSSIP], rounds=2000000)
-    out = scene.path("out")
-    command = scene.start("compare", path, "--agents", "--out", out)
-    command.wait_for("1/2 first")
-    while not glob.glob(f"{out}/first/metrics-7.jsonl"):
-        check(command.process.poll() is None, f"ended too early: {command.err!r}")
-    command.interrupt().wait(20).check_refused("stopped on request", code=130)
-    scene.wait_gone(2)
-    check(not os.path.exists(f"{out}/gossip"), "the next one was started")
 
 
 if __name__ == "__main__":
