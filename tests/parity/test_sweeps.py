@@ -224,24 +224,6 @@ def test_progress_is_watched(scene):
     check("2 of 2 runs done" in watched.out, watched.out)
 
 
-def test_runs_that_are_there_stand_beside(scene):
-    alone = scene.write("alone.json", json.dumps({**BASE, "rounds": 20, "algorithm": "d-psgd"}))
-    scene.call("sim", alone, "--out", scene.path("mine")).check_well()
-    listed = {"name": "mine", "run": scene.path("mine")}
-    path = scene.write(
-        "with.json", json.dumps({**BASE, "rounds": 20, "variants": [listed, CHOCO]})
-    )
-    call(scene, path)
-    rows = {row["name"]: row for row in rows_of(scene)}
-    loss = read_json(scene.path("mine/summary.json"))["mean_model"]["loss"]
-    close(rows["mine"]["loss"], loss, "the run that was there")
-    check(rows["mine"]["mb_to_target"] != "", f"{rows['mine']}")
-    call(scene, scene.path("mine"), alone, out="two")
-    rows = rows_of(scene, "two")
-    check([row["name"] for row in rows] == ["mine", "alone"], f"{rows}")
-    check(rows[0]["loss"] == rows[1]["loss"], f"{rows}")
-
-
 def test_check_and_sim_know_sweeps(scene):
     fractions = {"algorithm.compressor.fraction": [0.01, 0.1]}
     path = write(scene, [GOSSIP, {**CHOCO, "sweep": fractions}], SWEEP)
