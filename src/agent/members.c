@@ -209,7 +209,7 @@ void sl_cutting_go_on(sl_agent *a) {
         return;
     a->cohort.cutting = SL_CUTTING_DONE;
     a->outbox.recalled = false;
-    a->tells.neighbour = NULL;
+    a->tells.node.neighbour = NULL;
     log_cut(a);
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_CUT});
     if (a->node.own == NULL)

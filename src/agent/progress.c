@@ -253,8 +253,9 @@ void sl_agent_tell_mixed(sl_agent *a) {
     const float *model;
     if (task->mixed == NULL || a->node.rounds == NULL)
         return;
-    if (a->told.round != a->side.now.round)
-        a->told = (sl_told_ranges){.round = a->side.now.round};
-    for (; sl_node_mixed(a->node.rounds, a->told.count, &range, &model); a->told.count++)
+    if (a->tells.task.round != a->side.now.round)
+        a->tells.task = (sl_told_ranges){.round = a->side.now.round};
+    for (; sl_node_mixed(a->node.rounds, a->tells.task.count, &range, &model);
+         a->tells.task.count++)
         task->mixed(task->context, a->side.rank, model, range.from, range.count);
 }

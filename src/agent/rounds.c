@@ -173,11 +173,11 @@ static bool is_gone(sl_agent *a, uint32_t part, bool copy) {
 /* Of a node at its own times: the neighbour has what it was to be told of. Once there is a cut, it
  * may have dropped that: its account says so. */
 static bool tell_acknowledged(sl_agent *a) {
-    const sl_await tells = a->tells;
+    const sl_await tells = a->tells.node;
     if (tells.neighbour == NULL || a->cohort.cutting != SL_CUTTING_NOTHING ||
         tells.neighbour->stream.acknowledged.data <= tells.number)
         return false;
-    a->tells.neighbour = NULL;
+    a->tells.node.neighbour = NULL;
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_ACKNOWLEDGED, .peer = tells.neighbour->rank});
     return true;
 }
@@ -288,7 +288,7 @@ static void send_part(sl_agent *a, const sl_async_part *part) {
         sl_neighbour *n = a->receivers[i];
         sl_tracing_send(a, n, part->number);
         if (part->tells)
-            a->tells = (sl_await){n, n->stream.numbered.data};
+            a->tells.node = (sl_await){n, n->stream.numbered.data};
         if (!sl_neighbour_post(n, &frame, part->payload.data, place))
             a->side.now.out_of_memory = true;
     }

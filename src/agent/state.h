@@ -30,12 +30,6 @@ typedef enum agent_phase {
     PHASE_OVER     /* done, or `error` says why not */
 } agent_phase;
 
-/* What the task was told of the round's model. */
-typedef struct sl_told_ranges {
-    uint64_t round;
-    uint32_t count; /* of sl_node_mixed */
-} sl_told_ranges;
-
 /* What other threads ask for, and see, under the mutex. */
 typedef struct sl_agent_shown {
     pthread_mutex_t mutex;
@@ -122,6 +116,17 @@ typedef struct sl_await {
     uint64_t number;
 } sl_await;
 
+/* What the task was told of the round's model. */
+typedef struct sl_told_ranges {
+    uint64_t round;
+    uint32_t count; /* of sl_node_mixed */
+} sl_told_ranges;
+
+typedef struct sl_telling {
+    sl_await node; /* at its own times */
+    sl_told_ranges task;
+} sl_telling;
+
 struct sl_agent {
     sl_agent_settings settings;
     agent_phase phase;
@@ -153,8 +158,7 @@ struct sl_agent {
     sl_outbox outbox;
     sl_neighbour **receivers; /* (receiver_count) of the message in the outbox */
     uint32_t receiver_count;
-    sl_await tells; /* of a node at its own times */
-    sl_told_ranges told;
+    sl_telling tells;
 
     sl_agent_times times;
     sl_record record;
