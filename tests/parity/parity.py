@@ -58,6 +58,7 @@ NETWORKS = {
     "mlp torus": network(MLP, TORUS, of("d-psgd"), PLAIN, **DIRICHLET),
     "mlp exponential": network(MLP, EXPONENTIAL, WHILE_ADAPTING, PLAIN),
 }
+NETWORKS["mlp exponential"]["record"]["evaluate"] = 3  # of eight models
 TOP, EACH = {"compressor": TOP_TENTH}, {"replicas": "per-neighbour"}
 GOSSIP = {"nodes": 5, "family": "ring"}  # sums over five fold one of them
 SIX = {"nodes": 6, "family": "random-regular", "degree": 3, "seed": 5}

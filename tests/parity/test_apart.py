@@ -10,7 +10,7 @@ import os
 import shutil
 import signal
 
-from _here import check, read_json, read_lines, run_tests, wait_until
+from _here import check, read_lines, run_tests, wait_until
 from _scene import read_bytes
 from _simulate import of
 
@@ -201,18 +201,6 @@ def test_runs_go_on_from_their_checkpoints(scene):
         ended = scene.call("run", "--resume", out, timeout=120)
         check(ended.code == 0 and "goes on from checkpoint" in ended.out, f"{ended.err}")
         comes_again(scene, algorithm, out)
-
-
-def test_each_does_its_own_rounds(scene):
-    out = run(scene, "ad-psgd", {})
-    summary = read_json(scene.path(f"{out}/summary.json"))
-    for rank in range(4):
-        acts = read_lines(scene.path(f"{out}/acts-{rank}.jsonl"))
-        own = [a["number"] for a in acts if a["act"] == "gradient"]
-        check(own == list(range(1, 61)), f"node {rank}: {own}")
-        asked = [a["number"] for a in acts if a["act"] in ("average", "refused")]
-        check(asked == list(range(1, 61)), f"node {rank} has asked {asked}")
-    check(summary["rounds"] == 60, summary)
 
 
 def test_a_log_with_a_hole_is_found_out(scene):

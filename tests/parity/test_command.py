@@ -10,7 +10,6 @@ import subprocess
 import time
 
 from _here import ROOT, check, read_json, read_lines, run_tests
-from _scene import read_bytes
 from _terminal import ESCAPE, Terminal
 
 LINKS = {"bandwidth_mbit": 100, "latency_ms": 2}
@@ -60,16 +59,6 @@ def test_output_in_files_takes_80_columns(scene):
         check(column in wide.splitlines()[1].split(), f"--wide without {column}: {wide[:300]!r}")
 
 
-def evaluated(scene, folder, nodes):
-    """The ranks whose models were evaluated, by round."""
-    ranks = {}
-    for rank in range(nodes):
-        for line in read_lines(scene.path(f"{folder}/metrics-{rank}.jsonl")):
-            if line["test_loss"] is not None:
-                ranks.setdefault(line["round"], []).append(rank)
-    return ranks
-
-
 def test_many_nodes_are_sampled_into_one_file(scene):
     nodes = 120
     path = scene.experiment(
@@ -99,17 +88,6 @@ def test_many_nodes_are_sampled_into_one_file(scene):
     for a, b in zip(metrics, full):
         check(b["test_loss"] is not None, f"not evaluated: {b}")
         check(a["test_loss"] in (None, b["test_loss"]) and a["loss"] == b["loss"], f"{a} {b}")
-
-
-def test_evaluating_some_nodes_is_alike_in_run_and_sim(scene):
-    path = scene.experiment(rounds=20, record={"every": 10, "evaluate": 3})
-    for command in ("sim", "run"):
-        ended = scene.call(command, path, "--out", scene.path(command))
-        check(ended.code == 0, f"{command}: {ended.err!r}")
-        ranks = evaluated(scene, command, 8)
-        check(ranks == {10: [2, 5, 7], 20: [2, 5, 7]}, f"{command}: evaluated {ranks}")
-    models = [read_bytes(scene.path(f"{out}/model.npy")) for out in ("sim", "run")]
-    check(models[0] == models[1], "another model")
 
 
 def test_run_folder_says_what_made_it(scene):

@@ -2,7 +2,6 @@
 """`starling compare`: its table says what the run folders say, its predicted times are the closed
 forms, and one bad variant does not spoil the others."""
 import csv
-import glob
 import json
 import math
 import os
@@ -254,19 +253,22 @@ def test_what_diverges_does_not_stop_the_others(scene):
     ended.check_refused("none of the 1 variants", code=1)
 
 
-def test_files_are_variants_too(scene):
+def test_files_and_runs_are_variants_too(scene):
     os.mkdir(scene.path("other"))
-    plain = {**BASE, "algorithm": "d-psgd"}
-    scene.write("a.json", json.dumps(plain))
-    scene.write("other/a.json", json.dumps({**plain, "algorithm": "exact-diffusion"}))
-    files = scene.path("a.json"), scene.path("other/a.json"), write(scene, [CHOCO])
-    rows, _ = compare(scene, *files, "--target-loss", "0")
-    check(list(rows) == ["a", "a-2", "choco"], f"rows {list(rows)}")
-    for row in rows.values():
-        check(row["rounds_to_target"] == "" and float(row["target_loss"]) == 0, f"{row}")
+    plain, other = {**BASE, "algorithm": "d-psgd"}, {**BASE, "algorithm": "exact-diffusion"}
+    scene.call("sim", scene.write("a.json", json.dumps(plain)), "--out", scene.path("mine"))
+    scene.write("other/a.json", json.dumps(other))
+    listed = write(scene, [CHOCO, {"name": "listed", "run": scene.path("mine")}])
+    files = scene.path("a.json"), scene.path("other/a.json"), listed, scene.path("mine")
+    rows, _ = compare(scene, *files)
+    check(list(rows) == ["a", "a-2", "choco", "listed", "mine"], f"rows {list(rows)}")
+    check(rows["a"]["loss"] == rows["listed"]["loss"] == rows["mine"]["loss"], f"{rows}")
+    check(rows["listed"]["mb_to_target"] != "", f"{rows['listed']}")
     check(os.path.exists(scene.path("out/a-2/model.npy")), "no run folder")
-    again, _ = compare(scene, scene.path("out/a/config.json"), out="again")
-    check(again["config"]["loss"] == rows["a"]["loss"], "config.json does not repeat a variant")
+    again, _ = compare(scene, scene.path("out/a/config.json"), "--target-loss", "0", out="again")
+    row = again["config"]
+    check(row["loss"] == rows["a"]["loss"], "config.json does not repeat a variant")
+    check(row["rounds_to_target"] == "" and float(row["target_loss"]) == 0, f"{row}")
 
 
 def test_quadratics_have_no_accuracy(scene):
@@ -373,20 +375,6 @@ def test_published_numbers_stand_beside(scene):
 def test_too_many_agents_are_refused(scene):
     path = write(scene, [GOSSIP], topology={"nodes": 80, "family": "ring"})
     scene.call("compare", path, "--agents").check_refused("80 nodes", "at most 64")
-
-
-def test_interrupted(scene):
-    """With agents; test_sweeps.py has it without."""
-    first = {"name": "first", "set": {**GOSSIP["set"], "optimizer.learning_rate": 0.01}}
-    path = write(scene, [first, GOSSIP], rounds=2000000)
-    out = scene.path("out")
-    command = scene.start("compare", path, "--agents", "--out", out)
-    command.wait_for("1/2 first")
-    while not glob.glob(f"{out}/first/metrics-7.jsonl"):
-        check(command.process.poll() is None, f"ended too early: {command.err!r}")
-    command.interrupt().wait(20).check_refused("stopped on request", code=130)
-    scene.wait_gone(2)
-    check(not os.path.exists(f"{out}/gossip"), "the next one was started")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ import sys
 import tempfile
 
 from _each import CASES, HOST_ONLY, WITHOUT_MOMENTUM, links_for
-from _here import check, free_ports, read_lines
+from _here import check, read_lines
 from _listed import unnamed
 from _simulate import QUICK, Skipped, call, dpsgd, main, of, write, write_problem
 
@@ -266,64 +266,6 @@ def check_failing(starling, after, otherwise=None):
     check(good, f"ended with {ended.returncode} and said {ended.stderr}")
 
 
-def run_pair(starling, env, *settings):
-    """Two agents by hand, the first with its vectors on a GPU, the second on the CPU: their exit
-    codes, and what they said."""
-    with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        experiment = {
-            "rounds": 100000,
-            "model": "softmax",
-            "data": DATA,
-            "topology": {"nodes": 2, "family": "complete"},
-            "transport": {"timeout_s": 60},
-            "membership": {"on_loss": "stop"},
-        }
-        write(folder, "experiment.json", experiment)
-        with open(os.path.join(folder, "roster"), "w") as roster:
-            roster.writelines(f"127.0.0.1:{port}\n" for port in free_ports(2))
-        roster = os.path.join(folder, "roster")
-        command = [starling, "agent", os.path.join(folder, "experiment.json"), "--roster", roster]
-        command += [argument for setting in settings for argument in ("--set", setting)]
-        agents = []
-        for rank, device in enumerate(("cuda:0", "cpu")):
-            own = ["--rank", str(rank), "--out", os.path.join(folder, f"out-{rank}")]
-            agents.append(
-                subprocess.Popen(
-                    [*command, *own, "--set", f"device={device}"],
-                    env={**os.environ, **env},
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
-        said = [agent.communicate(timeout=50)[1] for agent in agents]
-        return [agent.returncode for agent in agents], said
-
-
-def check_told(starling):
-    """The device of one of two agents fails: the other, on the CPU, hears of it, and why, long
-    before its time-out."""
-    codes, said = run_pair(
-        starling, {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": "300"}
-    )
-    failed = "failed: it was asked to"
-    check(codes == [1, 1] and failed in said[0], f"ended with {codes} and said {said}")
-    for words in ("agent 0 ended: node 0, round ", "cuda:0: ", failed):
-        check(words in said[1], f"the other agent said {said[1]}")
-
-
-def check_mixed_pair(starling):
-    """Payloads from GPU memory and a neighbour on the CPU: nobody trains, and both say why."""
-    codes, said = run_pair(
-        starling, {"STARLING_PLUGIN": plugin(starling, "emulated")}, "transport.gpu_direct=auto"
-    )
-    check(codes == [1, 1], f"ended with {codes} and said {said}")
-    for text in said:
-        named = "agents 0 and 1 differs" in text.replace("1 and 0", "0 and 1")
-        check(named and "transport.gpu_direct" in text, f"said {said}")
-
-
 def refusals(starling):
     """name, environment, device, exit code, what is said; more arguments of check_refused()"""
     emulated = {"STARLING_PLUGIN": plugin(starling, "emulated")}
@@ -391,10 +333,8 @@ def all_tests(starling):
         yield name, lambda after=after: check_failing(starling, after)
         direct = directly("d-psgd combine-while-adapt")
         yield f"{name}, direct", lambda after=after: check_failing(starling, after, direct)
-    yield "a device that fails, and the neighbour", lambda: check_told(starling)
     for name, env, device, code, texts, more in refusals(starling):
         yield name, functools.partial(check_refused, starling, device, env, code, *texts, **more)
-    yield "GPU-direct and a neighbour without a GPU", lambda: check_mixed_pair(starling)
 
 
 if __name__ == "__main__":

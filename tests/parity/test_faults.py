@@ -323,22 +323,6 @@ def check_bridge(starling):
     return abs(np.array([models[2][i] for i in (0, 2, 3)]) - w @ before).max()
 
 
-def check_listed_weights(starling):
-    """Listed weights become the stochastic complement of W."""
-    w = np.array([[0.4, 0.3, 0.3, 0], [0.3, 0.3, 0.2, 0.2], [0.3, 0.2, 0.5, 0], [0, 0.2, 0, 0.8]])
-    edges = [[j, i, w[i, j]] for i in range(4) for j in range(4) if w[i, j] > 0]
-    given = np.zeros((4, 1, 4)), np.zeros((4, 1)), np.eye(4)
-    faults = [{"round": 2, "kill": [1]}]
-    topology = {"nodes": 4, "directed": True, "edges": edges}
-    models, _ = simulate(starling, topology, {"name": "d-psgd"}, 0, faults, given, rounds=2)
-    kept = [0, 2, 3]
-    rest = w[np.ix_(kept, kept)] + np.outer(w[kept, 1], w[1, kept]) / (1 - w[1, 1])
-    if abs(rest.sum(axis=0) - 1).max() > 1e-12:
-        return "the reference is not doubly stochastic"
-    before = np.array([models[1][i] for i in kept])
-    return abs(np.array([models[2][i] for i in kept]) - rest @ before).max()
-
-
 def checks(starling):
     for name in CASES:
         yield name, TOLERANCE, lambda name=name: check_case(starling, name)
@@ -350,7 +334,6 @@ def checks(starling):
     yield "not finite: a gradient", TOLERANCE, lambda: check_overflow(starling)
     yield "not finite: half of them", 0.0, lambda: check_too_many(starling)
     yield "a bridge", 1e-6, lambda: check_bridge(starling)
-    yield "listed weights", 1e-6, lambda: check_listed_weights(starling)
 
 
 def held(checks, starling):

@@ -69,7 +69,8 @@ def test_a_run_folder_keeps_the_models_that_are_asked_for(scene):
             rows.add(repr([summary["mean_model"], summary["best"]]))
             made = scene.call("average", out)
             if models != "all":
-                made.check_refused("holds no model-RANK.npy", 'record.models "all"')
+                said = "holds no model-RANK.npy, and no good checkpoint", 'record.models "all"'
+                made.check_refused(*said)
     check(len(rows) == 1, rows)
 
 

@@ -223,11 +223,6 @@ WRONG = {
     "one column": (CSV, {"d.csv": "1\n2\n"}, 'line 1: has one column, "1"'),
     "no such column": ({**CSV, "label": "z"}, {"d.csv": "a,b\n" + ROWS}, 'data.label is "z"'),
     "column 9": ({**CSV, "label": "9"}, {"d.csv": ROWS}, "or a number from 1 to 3"),
-    "a list of other length": (
-        {**NUMPY, "partition": {"name": "listed", "path": "l"}},
-        {**npz(), "l": "0\n1\n"},
-        "names the nodes of 2 samples, but there are 64",
-    ),
     "classes wanted": ({"name": "digits"}, {}, "needs labels that are numbers"),
     "shards": ({**NUMPY, "partition": "shards"}, npz(), "shards goes by classes"),
 }

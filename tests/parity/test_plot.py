@@ -356,6 +356,9 @@ def test_timelines(scene):
     for found, wanted in zip(sorted(bars), sorted(expected), strict=True):
         for edge, time in zip(found, wanted):
             near(edge, panel.place("x", time), f"{wanted}")
+    torn = scene.path("traced/trace.json")  # as by a kill
+    os.truncate(torn, os.path.getsize(torn) * 3 // 4)
+    check(plot(scene, scene.path("traced"), "--figure", "timeline").panels[0].boxes(), "torn")
 
 
 def test_heat_maps(scene):

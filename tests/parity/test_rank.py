@@ -12,7 +12,7 @@ import tempfile
 import numpy as np
 
 from _here import check
-from _simulate import main, simulate, told, write
+from _simulate import Graph, main, simulate, told, write
 
 EPSILON = 1e-3
 PARAMETERS = 1250  # 5 kB a message: headers are about one in a hundred
@@ -30,15 +30,10 @@ def rank(starling, *options):
     return told(starling, "rank", *options, "--json", *numbers)
 
 
-class Graph:
-    def __init__(self, topology):
-        self.topology, self.n = topology, topology["nodes"]
-
-
 def averaged(starling, topology, rounds, mbit, latency, links=(), compute=None):
     """Errors after the rounds before the last and after the last; predicted seconds of all of
     them."""
-    graph = Graph(topology)
+    graph = Graph(topology, [])
     x0 = np.eye(graph.n, PARAMETERS)
     nothing = np.zeros((graph.n, 1, PARAMETERS)), np.zeros((graph.n, 1))
     recorded = [rounds - 1, rounds] if rounds > 1 else [rounds]

@@ -160,8 +160,6 @@ def of_own_times():
     yield on(RING, "ssp", **few), "algorithm.staleness_max: 2, but algorithm.staleness is 3"
     every = {"staleness": "unbounded", "staleness_max": 2}
     yield on(RING, "ssp", **every), 'algorithm.staleness_max: 2, but algorithm.staleness is "unbou'
-    split = {**on(RING, "ssp", server="sharded"), "checkpoint": {"every": 5}}
-    yield split, 'checkpoint.every, where algorithm.server is "sharded"'
     sharded = on(RING, "round-robin", server="sharded")
     yield sharded, '"sharded", but round-robin has one server'
     yield {**on(RING, "ssp"), "optimizer": {"momentum": 0.9}}, "is defined without momentum"

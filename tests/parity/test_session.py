@@ -46,7 +46,7 @@ def what_a_user_should_know_is_said_before(scene):
         ("overlap", ["topology.family=one-peer-exponential"], 0, [stable]),
         ("mix", ["algorithm.name=gradient-tracking", *data], 0, [linear, *unread]),
         ("mix", ["algorithm.name=exact-diffusion", *data], 0, [linear, *unread]),
-        ("mix", [masked], 0, []),
+        ("mix", [masked, "final_average=true"], 0, ["final_average has no effect in a session"]),
         ("overlap", ["optimizer.momentum=0.9"], 2, ["momentum"]),
         ("overlap", ["algorithm.name=sgp"], 2, ["d-psgd"]),
         ("overlap", [masked], 2, ["sends vectors as they are"]),

@@ -202,42 +202,26 @@ def test_a_folder_tells_what_is_there(scene):
 
 
 def test_progress_is_watched(scene):
-    """Of runs that last until they are stopped, and of some that are over."""
+    """Of agents that last until they are stopped, and of runs that are over."""
     out = scene.path("out")
     path = write(scene, [GOSSIP], {"seed": [1, 2]}, rounds=2000000)
-    running = scene.start("compare", path, "--out", out)
+    running = scene.start("compare", path, "--agents", "--out", out)
     running.wait_for("1/2 gossip")
-    while not os.path.exists(f"{out}/gossip/seed-1/consensus.jsonl"):
+    while not os.path.exists(f"{out}/gossip/seed-1/metrics-7.jsonl"):
         time.sleep(0.02)
     second = scene.call("compare", path, "--out", out)
     second.check_refused("another `starling compare` is at work")
     watching = scene.start("compare", out, "--watch")
     watching.wait_for("gossip, seed 1: round")
     running.interrupt().wait(60).check_refused("stopped on request", code=130)
+    scene.wait_gone(2)
+    check(not os.path.exists(f"{out}/gossip/seed-2"), "the next one was started")
     watching.wait(60)
     check("0 of 2 runs done, 1 stopped" in watching.said, watching.said)
     short = write(scene, [GOSSIP], {"seed": [1, 2]}, file="short.json")
     call(scene, short, out="short")
     watched = scene.call("compare", scene.path("short"), "--watch")
     check("2 of 2 runs done" in watched.out, watched.out)
-
-
-def test_runs_that_are_there_stand_beside(scene):
-    alone = scene.write("alone.json", json.dumps({**BASE, "rounds": 20, "algorithm": "d-psgd"}))
-    scene.call("sim", alone, "--out", scene.path("mine")).check_well()
-    listed = {"name": "mine", "run": scene.path("mine")}
-    path = scene.write(
-        "with.json", json.dumps({**BASE, "rounds": 20, "variants": [listed, CHOCO]})
-    )
-    call(scene, path)
-    rows = {row["name"]: row for row in rows_of(scene)}
-    loss = read_json(scene.path("mine/summary.json"))["mean_model"]["loss"]
-    close(rows["mine"]["loss"], loss, "the run that was there")
-    check(rows["mine"]["mb_to_target"] != "", f"{rows['mine']}")
-    call(scene, scene.path("mine"), alone, out="two")
-    rows = rows_of(scene, "two")
-    check([row["name"] for row in rows] == ["mine", "alone"], f"{rows}")
-    check(rows[0]["loss"] == rows[1]["loss"], f"{rows}")
 
 
 def test_check_and_sim_know_sweeps(scene):

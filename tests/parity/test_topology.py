@@ -1,13 +1,9 @@
 #!/usr/bin/env python3
-"""What `starling topology analyse` says, against runs of gossip averaging in the simulator:
-learning rate 0, so that models are only averaged. tests/unit/test_analysis.c holds what else it
-finds, and of 50 graphs the same errors, against numpy; test_spectrum.c eigenvalues against LAPACK.
-
-Started from the identity matrix the models of round k are W(k) ... W(1) itself, from which errors
-and exactness can be read off. The contraction per round is measured as a power method whose
-products are runs: each begins where the one before ended, blown up again. Nothing is taken from the
-analysis but the numbers that are compared; single precision and the tolerance of 2 % are the
-simulator's and the task's."""
+"""What `starling topology analyse` says: how fast nodes agree, against numpy
+(tests/reference/analysis.py, whose graphs these are); what a round costs, against the simulator;
+and what is left without some nodes. tests/unit/test_analysis.c has structure and the worst loss of
+the same graphs, test_spectrum.c eigenvalues against LAPACK, test_rank.py rounds of the simulator.
+"""
 import functools
 import os
 import sys
@@ -16,74 +12,17 @@ import tempfile
 import numpy as np
 
 from _here import check
-from _simulate import QUICK, main, simulate, told, write
+from _simulate import QUICK, Graph, main, simulate, told, write
+import analysis
 
-TOLERANCE = 0.02
-FLOOR = 3e-6  # of an error that single precision shows
-ROUNDS = 200
-BLOCK = 12  # rounds, a multiple of all periods here
-EPSILON = 1e-3
-SGP, DPSGD = {"name": "sgp"}, {"name": "d-psgd"}
-
-
-class Case:
-    def __init__(self, name, topology):
-        self.name, self.topology, self.n = name, topology, topology["nodes"]
-        self.push_sum = topology.get("weights") == "push-sum"
-        self.algorithm = SGP if self.push_sum else DPSGD
-
-
-NOT_NORMAL = [[0, 1, 0.5], [1, 2, 0.3], [2, 0, 0.3], [1, 0, 0.2], [2, 3, 0.25], [3, 2, 0.25]]
-CASES = [
-    Case("ring", {"nodes": 16, "family": "ring"}),
-    Case("star", {"nodes": 10, "family": "star"}),
-    Case("torus", {"nodes": 20, "family": "torus", "sides": [4, 5]}),
-    Case("doubly stochastic, not normal", {"nodes": 4, "edges": NOT_NORMAL}),
-    Case(
-        "push-sum",
-        {
-            "nodes": 6,
-            "directed": True,
-            "edges": [[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 0], [1, 4]],
-            "weights": "push-sum",
-        },
-    ),
-    Case("one-peer exponential of 16", {"nodes": 16, "family": "one-peer-exponential"}),
-    Case("MATCHA", {"nodes": 10, "family": "matcha", "base": "ring", "period": 12}),
-    Case(
-        "clusters with seldom bridges",
-        {"nodes": 12, "family": "clusters", "clusters": 3, "bridge_every": 4},
-    ),
-    Case(
-        "push-sum schedule",
-        {
-            "nodes": 5,
-            "directed": True,
-            "weights": "push-sum",
-            "schedule": [{"edges": [[0, 1], [2, 3], [3, 4]]}, {"edges": [[1, 2], [4, 0], [1, 3]]}],
-        },
-    ),
-]
-
-
-class Averaging:
-    """A gossip run: models[k] is what round k left of x0; weights[k] are push-sum's."""
-
-    def __init__(self, starling, case, x0, rounds, recorded=None):
-        n, d = x0.shape
-        self.case = case
-        problem = np.zeros((n, 1, d)), np.zeros((n, 1)), x0
-        recorded = list(recorded or range(0, rounds + 1))
-        still = {"learning_rate": 0}
-        run = simulate(starling, case, case.algorithm, still, *problem, rounds, recorded)
-        self.models, self.weights = run.models, run.weights
-
-    def product(self, k):
-        """W(k) ... W(1), from the identity: push-sum's models are divided by their weights."""
-        return self.models[k] * self.weights[k][:, None]
-
-    def error(self, k):
-        return np.linalg.norm(self.models[k] - 1 / self.case.n, 2)
+TOLERANCE = 0.02  # of costs, which headers are not in
+ROUNDS, SHOWN, EPSILON = 400, 16, 1e-3
+COSTS = (
+    {"nodes": 16, "family": "ring"},
+    {"nodes": 20, "family": "torus", "sides": [4, 5]},
+    {"nodes": 10, "family": "star"},
+    {"nodes": 16, "family": "one-peer-exponential"},
+)
 
 
 def analyse(starling, topology, *options):
@@ -93,94 +32,57 @@ def analyse(starling, topology, *options):
         return told(starling, "analyse", path, "--json", *options)
 
 
-def contraction(starling, case, seed=5):
-    """Per round, in the long run: of random models whose sum is 0, again and again from what is
-    left of them. Push-sum's models are taken times their weights, so that
-    it is W alone that acts. The geometric mean over the later runs, since complex eigenvalues come
-    and go. None where nothing is left.
-    """
-    x = np.random.default_rng(seed).standard_normal((case.n, 4))
-    settling = 60 if QUICK else 100
-    rounds, logarithm, measured = 0, 0.0, 0
-    while measured < settling:
-        x -= x.mean(axis=0)
-        x /= np.linalg.norm(x)
-        run = Averaging(starling, case, x, 8 * BLOCK, range(0, 8 * BLOCK + 1, BLOCK))
-        left = {k: np.linalg.norm(run.product(k) - run.product(k).mean(axis=0)) for k in run.models}
-        last = max((k for k in left if left[k] > 1e-4), default=0) or BLOCK
-        if left[last] < 1e-5:
-            return None
-        if rounds >= settling:
-            logarithm += np.log(left[last])
-            measured += last
-        rounds += last
-        x = run.product(last)
-    return np.exp(logarithm / measured)
+def expect(what, found, known, tolerance=TOLERANCE, floor=0.0):
+    why = f"{what}: said to be {found:.6g}, and is {known:.6g}"
+    check(abs(found - known) <= tolerance * abs(known) + floor, why)
 
 
-def expect(what, found, measured, tolerance=TOLERANCE, floor=0.0):
-    why = f"{what}: said to be {found:.6g}, measured {measured:.6g}"
-    check(abs(found - measured) <= tolerance * abs(measured) + floor, why)
-
-
-# ---- findings ----
-
-
-def check_errors(said, run):
-    errors = said.get("product_error") or [said["rho"] ** k for k in range(1, 17)]
-    for k, error in enumerate(errors, 1):
-        expect(f"error after {k} rounds", error, run.error(k), floor=FLOOR)
-    if "product_error" not in said:
-        expect("||W - J||", said["singular_2"], run.error(1), floor=FLOOR)
-
-
-def check_exact(said, run):
-    exact = next(
-        (k for k in range(1, 17) if run.error(k) < FLOOR and run.error(k - 1) > 0.05), None
-    )
-    check(exact == said["exact_after"], f"exact after {said['exact_after']}, measured {exact}")
-
-
-def check_rounds(said, run):
-    measured = next(k for k in range(1, ROUNDS + 1) if run.error(k) <= EPSILON * (1 + 1e-6))
-    expect("rounds to 0.001", said["rounds_to_epsilon"], measured, floor=1)
-
-
-def check_case(starling, case):
-    said = analyse(starling, case.topology, "--epsilon", str(EPSILON))
-    run = Averaging(starling, case, np.eye(case.n), ROUNDS)
-    for finding in (check_errors, check_exact, check_rounds):
-        finding(said, run)
-    measured = contraction(starling, case)
-    if measured is None:
-        rho = said["effective_rho"]
-        check(rho**BLOCK <= 1e-4, f"rho is said to be {rho:.6g}; nothing was left to measure")
-        return
-    expect("contraction per round", said["effective_rho"], measured)
-    expect("gap", said["effective_gap"], 1 - measured)
+def check_agreement(starling, topology, ws):
+    said = analyse(starling, topology, "--epsilon", str(EPSILON))
+    known = analysis.product_errors(ws, ROUNDS)
+    errors = said.get("product_error") or [said["rho"] ** k for k in range(1, SHOWN + 1)]
+    for k, (error, numpys) in enumerate(zip(errors, known), 1):
+        expect(f"error after {k} rounds", error, numpys, 1e-8, 1e-14)
+    before = [1, *known]
+    at_once = (k for k in range(1, SHOWN + 1) if before[k] < 1e-12 and before[k - 1] > 0.05)
+    check(said["exact_after"] == next(at_once, None), f"exact after {said['exact_after']}: {known}")
+    rounds = next((k for k, error in enumerate(known, 1) if error <= EPSILON * (1 + 1e-9)), None)
+    check(said["rounds_to_epsilon"] == rounds, f"{said['rounds_to_epsilon']} rounds, not {rounds}")
+    product = functools.reduce(lambda product, w: w @ product, ws)
+    rho = analysis.second_modulus(product) ** (1 / len(ws))
+    # Of a product with a defective eigenvalue 0 only a root of the rounding error is known.
+    expect("rho of a round", said["effective_rho"], rho, 1e-8, 1e-3 if rho < 1e-3 else 0)
+    shares = analysis.perron(ws)
+    check(np.allclose(said["perron"]["shares"], shares, 0, 1e-12), f"{said['perron']}, {shares}")
+    mixing = analysis.mixing_time(ws) or None
+    check(said["mixing_time"] == mixing, f"mixes in {said['mixing_time']}, not {mixing}")
+    found, neighbours = said["effective_neighbours"][0], analysis.effective_neighbours(ws)
+    check(found["decay"] == analysis.DECAY, f"{found}")
+    check((found["neighbours"] is None) == (neighbours is None), f"{found}, not {neighbours}")
+    expect("effective neighbours", found["neighbours"] or 0, neighbours or 0, 1e-10)
 
 
 # ---- cost ----
 
 
-def check_cost(starling, case):
+def check_cost(starling, graph):
     """Bytes and predicted time of a run with 30,000 parameters beside the formulas."""
     d, rounds = 30000, 12
     with tempfile.TemporaryDirectory(prefix="starling-topology-") as folder:
-        zeros = np.zeros((case.n, 1, d)), np.zeros((case.n, 1)), np.zeros((case.n, d))
+        zeros = np.zeros((graph.n, 1, d)), np.zeros((graph.n, 1)), np.zeros((graph.n, d))
         links = {"bandwidth_mbit": 80, "latency_ms": 2}
-        write(folder, "links.json", {"nodes": case.n, **links})
-        what = case, case.algorithm, {"learning_rate": 0}, *zeros, rounds, []
+        write(folder, "links.json", {"nodes": graph.n, **links})
+        what = graph, {"name": "d-psgd"}, {"learning_rate": 0}, *zeros, rounds, []
         network = {**links, "gradient_ms": 1e-6, "coding": False}
         run = simulate(starling, *what, network)
         options = "--parameters", str(d), "--links", os.path.join(folder, "links.json")
-        said = analyse(starling, case.topology, *options)["cost"]
+        said = analyse(starling, graph.topology, *options)["cost"]
     seconds, sent = run.seconds, [node["bytes_sent"] for node in run.traffic]
     dense = said["per_round"][0]
     expect("bytes of a node", dense["node_bytes"], np.mean(sent) / rounds)
     expect("bytes of the busiest node", dense["busiest_node_bytes"], max(sent) / rounds)
     least, found = dense["serial_s"], seconds / rounds
-    if case.name != "torus":
+    if graph.topology["family"] != "torus":
         expect("seconds of a round", least, found)
     else:  # messages meet at a port that is busy, which the formula leaves out
         check(least <= found <= 1.25 * least, f"a round lasts {found:.6g} s, not {least:.6g} s")
@@ -201,14 +103,12 @@ def check_without(starling):
         check(said["notes"][0].startswith("Without 3,5"), f"no word of it: {said['notes']}")
 
 
-COSTS = ("ring", "torus", "star", "one-peer exponential of 16")
-
-
 def all_checks(starling):
-    for case in CASES[:: 4 if QUICK else 1]:
-        yield f"gossip: {case.name}", functools.partial(check_case, starling, case)
-    for case in [case for case in CASES if case.name in COSTS][: 1 if QUICK else None]:
-        yield f"cost: {case.name}", functools.partial(check_cost, starling, case)
+    for i, (topology, ws) in list(enumerate(analysis.with_matrices()))[:: 4 if QUICK else 1]:
+        yield f"agreement {i}", functools.partial(check_agreement, starling, topology, ws)
+    for topology in COSTS[: 1 if QUICK else None]:
+        graph = Graph(topology, [])
+        yield f"cost: {topology['family']}", functools.partial(check_cost, starling, graph)
     yield "without some nodes", functools.partial(check_without, starling)
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the analysis of small topologies must say, found by trying everything, with numpy alone:
-writes the table of tests/unit/test_analysis.c as C. The build does it, in a second.
+writes the table of tests/unit/test_analysis.c as C, which the build does, in a second;
+tests/parity/test_topology.py asks for the rest.
 
 Nothing of Starling's is used, and no algorithm of its: distances are powers of matrices, cuts are
 found by leaving out every set of edges or nodes, norms and
@@ -15,7 +16,6 @@ import json
 import families
 import numpy as np
 
-ROUNDS = 12
 DECAY = 0.9
 
 
@@ -122,11 +122,11 @@ def sums_to_1(ws, axis):
     return all(np.allclose(w.sum(axis=axis), 1) for w in ws)
 
 
-def product_errors(ws):
+def product_errors(ws, rounds):
     n = len(ws[0])
     j = np.full((n, n), 1 / n)
     m, errors = np.eye(n), []
-    for k in range(ROUNDS):
+    for k in range(rounds):
         m = ws[k % len(ws)] @ m
         if not sums_to_1(ws, 1):
             e = m / m.sum(axis=1, keepdims=True) - j
@@ -237,37 +237,26 @@ def cases():
 
 
 def c_number(value):
-    if value is None:
-        return "NAN"
     return str(int(value)) if isinstance(value, (bool, int)) else repr(float(value))
 
 
-def main():
-    fields = None
-    rows = []
+def with_matrices():
+    """(topology, [W of each slot])"""
     for topology, nodes, slots in cases():
-        ws = [SCHEMES[topology["weights"]](nodes, p) for p in slots]
-        errors = product_errors(ws)
-        found = {
-            **structure(nodes, slots),
-            "mixing_time": mixing_time(ws),
-            "effective_neighbours": effective_neighbours(ws),
-            "worst_loss": worst_loss(nodes, slots, ws) if nodes > 2 else 0.0,
-        }
-        fields = list(found)
+        yield topology, [SCHEMES[topology["weights"]](nodes, p) for p in slots]
+
+
+def main():
+    fields, rows = None, []
+    for (topology, nodes, slots), (_, ws) in zip(cases(), with_matrices()):
+        found = structure(nodes, slots)
+        fields = ", ".join(found)
+        found["worst_loss"] = worst_loss(nodes, slots, ws) if nodes > 2 else 0.0
         text = json.dumps(json.dumps(topology))
-        shares = ", ".join(c_number(x) for x in perron(ws))
-        rows.append(
-            f"    {{{text},\n     {', '.join(c_number(x) for x in found.values())},\n"
-            f"     {{{', '.join(c_number(x) for x in errors)}}},\n     {{{shares}}}}},\n"
-        )
-    whole = [f for f in fields if f not in ("effective_neighbours", "worst_loss")]
-    print("/* written by tests/reference/analysis.py. perron: (nodes) */")
-    print(f"enum {{ ROUNDS = {ROUNDS} }};\n#define DECAY {DECAY}")
-    print(f"static const struct {{\n    const char *json;\n    unsigned {', '.join(whole)};")
-    print(
-        "    double effective_neighbours, worst_loss, errors[ROUNDS], perron[8];\n} analyses[] = {"
-    )
+        rows.append(f"    {{{text},\n     {', '.join(c_number(x) for x in found.values())}}},\n")
+    print("/* written by tests/reference/analysis.py */")
+    print(f"static const struct {{\n    const char *json;\n    unsigned {fields};")
+    print("    double worst_loss;\n} analyses[] = {")
     print("".join(rows) + "};")
 
 
