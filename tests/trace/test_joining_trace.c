@@ -166,34 +166,11 @@ START_TEST(a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of) {
     expect_rounds_until(0, began[0] + 64);
 }
 
-/* Rank 3 is another process by now. Returns the former one. */
-static sl_membership *let_another_in(void) {
-    open_members(4);
-    sl_membership *former = members[3];
-    members[3] = NULL;
-    all_lose(3);
-    train(3);
-    expect_view(0, 2, 3);
-    come(3, 0);
-    train(4);
-    expect_view(3, 3, 4);
-    return former;
-}
-
 /* Rank 3 hears ranks 0 to 2 say what is agreed on. */
 static void hear_of_view(void) {
     const sl_decision d = {.view = *sl_membership_newest(members[0])};
-    for (uint32_t i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 3; i++)
         hear(3, commit_of(i, &d));
-    }
-}
-
-START_TEST(a_former_process_is_dropped) {
-    sl_membership *former = let_another_in();
-    sl_membership_close(&members[3]);
-    members[3] = former;
-    hear_of_view();
-    ck_assert(is_told(3, SL_ORDER_RETURN));
 }
 
 /* Rank 1 has heard the former one say that it leaves, and never hears the one that follows. */

