@@ -59,11 +59,20 @@ static int on_report(void *context, uint32_t rank, const report *told) {
     return collector_record(r->collector, &record, x, &r->error);
 }
 
+/* Of the round that others have recorded: a member has ended before it. */
+static bool lacks_record(const live_run *r) {
+    const collector *c = r->collector;
+    bool lacks = false;
+    for (uint32_t k = 0; k < c->member_count && c->waiting_count > 0; k++)
+        lacks = lacks || (r->fleet.members[c->members[k]].ended && !c->waiting[c->members[k]]);
+    return lacks;
+}
+
 static bool on_ready(void *context, uint32_t rank) {
     live_run *r = context;
     /* That round will never be complete. Agents must be able to send their reports, or they do not
      * end. */
-    if (r->fleet.failed || r->fleet.interrupted)
+    if (r->fleet.failed || r->fleet.interrupted || (r->fleet.saved > 0 && lacks_record(r)))
         r->collector->incomplete = true;
     return r->collector->incomplete || !r->collector->waiting[rank];
 }
