@@ -66,6 +66,30 @@ class Loopback:
         return []
 
 
+def torch_processes(links, build, script, tasks, port):
+    """What each `SCRIPT --work TASK` has written to its task's "out", as JSON. tasks: one for each
+    rank, which is added. port: torch.distributed's, with Gloo."""
+    processes = []
+    for rank, task in enumerate(tasks):
+        environment = {
+            **_bench.package_environment(build),
+            "MASTER_ADDR": links.address(0),
+            "MASTER_PORT": str(port),
+            "GLOO_SOCKET_IFNAME": links.card(rank),
+        }
+        command = [*links.wrapper(rank), sys.executable, os.path.abspath(script), "--work"]
+        command.append(json.dumps({**task, "rank": rank}))
+        processes.append(subprocess.Popen(command, env=environment))
+    try:
+        codes = [process.wait() for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+    if any(codes):
+        sys.exit(f"{script}: processes ended with {codes}")
+    return [json.load(open(task["out"])) for task in tasks]
+
+
 def agents(build, links, experiment, folder, environment=lambda rank: {}):
     """Trains: of each agent its lines of metrics. environment: what a rank's has beside."""
     path, nodes = os.path.join(folder, "experiment.json"), experiment["topology"]["nodes"]

@@ -20,13 +20,12 @@ import json
 import lzma
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
 import _bench
-from _links import Links, Loopback
+from _links import Links, Loopback, torch_processes
 from _ports import free_range
 
 DATA = os.path.join(_bench.SHARED, "cifar10")
@@ -168,40 +167,18 @@ def needed_images(task):
     return NODES * task["batch"] * task["turns"] * (task["steps"] + 1)
 
 
-def start(links, rank, task, build):
-    environment = {
-        **_bench.package_environment(build),
-        "MASTER_ADDR": links.address(0),
-        "MASTER_PORT": str(task["port"]),
-        "GLOO_SOCKET_IFNAME": links.card(rank),
-    }
-    command = [*links.wrapper(rank), sys.executable, os.path.abspath(__file__), "--work"]
-    return subprocess.Popen([*command, json.dumps({**task, "rank": rank})], env=environment)
-
-
 def run(links, options, folder):
     """[what each process has measured]"""
     first = free_range(3 * NODES)
     task = {
         **{name: getattr(options, name) for name in TOLD},
-        "port": first,
         "rosters": {
             name: [f"{links.address(rank)}:{base + rank}" for rank in range(NODES)]
             for name, base in ((DPSGD, first + NODES), (CHOCO, first + 2 * NODES))
         },
     }
-    outs = [os.path.join(folder, f"{rank}.json") for rank in range(NODES)]
-    processes = [
-        start(links, rank, {**task, "out": outs[rank]}, options.build) for rank in range(NODES)
-    ]
-    try:
-        codes = [process.wait() for process in processes]
-    finally:
-        for process in processes:
-            process.kill()
-    if any(codes):
-        sys.exit(f"ddp.py: processes ended with {codes}")
-    return [json.load(open(out)) for out in outs]
+    tasks = [{**task, "out": os.path.join(folder, f"{rank}.json")} for rank in range(NODES)]
+    return torch_processes(links, options.build, __file__, tasks, first)
 
 
 def step_times(measured, name, steps):

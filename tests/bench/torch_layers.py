@@ -13,13 +13,12 @@ usage: torch_layers.py [--build BUILD] [--mbit R] [--steps N] [--turns N]
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 
 import _bench
-from _links import Links
+from _links import Links, torch_processes
 
 NODES, LAYERS, WIDTH, HEADERS = 2, 12, 320, 1.04
 PLAIN, DDP = "no communication", "DDP, Gloo"
@@ -122,20 +121,8 @@ def run(links, options, folder, turn):
         name: [f"{links.address(rank)}:{base + 2 * i}" for rank in range(NODES)]
         for i, name in enumerate(OURS, 1)
     }
-    processes = []
-    for rank in range(NODES):
-        environment = {
-            **_bench.package_environment(options.build),
-            "MASTER_ADDR": links.address(0),
-            "MASTER_PORT": str(base),
-            "GLOO_SOCKET_IFNAME": links.card(rank),
-        }
-        told = json.dumps({**task, "rank": rank, "out": os.path.join(folder, f"{rank}.json")})
-        command = [*links.wrapper(rank), sys.executable, os.path.abspath(__file__), "--work", told]
-        processes.append(subprocess.Popen(command, env=environment))
-    if any([process.wait() for process in processes]):
-        sys.exit("torch_layers.py: a process failed")
-    return [json.load(open(os.path.join(folder, f"{rank}.json"))) for rank in range(NODES)]
+    tasks = [{**task, "out": os.path.join(folder, f"{rank}.json")} for rank in range(NODES)]
+    return torch_processes(links, options.build, __file__, tasks, base)
 
 
 def main():
