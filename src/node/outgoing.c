@@ -70,11 +70,11 @@ static sl_source gather(sl_node *n) {
     return (sl_source){.vector = n->buffer.memory};
 }
 
-/* To where its parts leave from. */
+/* To where its parts leave from; of GPU-direct's, what is gathered on the device is the message. */
 static void stage(sl_node *n) {
     const sl_way_out *way = &n->settings.way_out;
     const sl_codec *codec = n->step.outgoing->codec;
-    if (way->take == NULL || n->buffer.memory == NULL)
+    if (way->take == NULL || n->settings.direct || n->buffer.memory == NULL)
         return;
     void *shared = way->take(way->context, sl_codec_parts(codec) * sl_codec_stride(codec));
     n->step.is_shared = shared != NULL;
