@@ -174,14 +174,19 @@ static bool lives_in(const sl_membership *m, const sl_member *member, const sl_v
            sl_standing_is_member(p->standing);
 }
 
-/* Do most of a view's other members say so, that are not known to have ended? */
+/* Do most of a view's other members say so, that are not known to have ended? Who is in this
+ * member's own view says that one's number. */
 static bool is_lived_in(const sl_membership *m, const sl_view *e) {
+    const sl_view *own = sl_membership_view(m);
     uint32_t count = 0, others = 0;
     for (uint32_t i = 0; i < e->count; i++) {
-        const sl_peer *p = &m->peers[e->members[i].rank];
-        if (e->members[i].rank != m->settings.rank) {
+        const sl_member *of = &e->members[i];
+        const sl_peer *p = &m->peers[of->rank];
+        const bool says_own =
+            e->number == own->number && sl_view_has(own, of->rank, of->incarnation);
+        if (of->rank != m->settings.rank) {
             others += !(p->lost && p->ended);
-            count += lives_in(m, &e->members[i], e);
+            count += lives_in(m, of, e) && !says_own;
         }
     }
     return 2 * count > others;
