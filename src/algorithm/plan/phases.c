@@ -150,9 +150,9 @@ int sl_schedule_check(const sl_algorithm *a, const sl_algorithm_config *c, sl_er
 
 sl_compressor_config sl_schedule_compressor(const sl_algorithm_config *config, size_t row) {
     sl_compressor_config c = config->compressor;
-    if (row == 0)
-        return c;
     const sl_key *k = scheduled_key(c.kind);
+    if (row == 0 || k == NULL) /* one that has nothing to set stays as it is */
+        return c;
     const double value = row_of(config, row - 1)[1];
     void *field = (char *)&c + k->offset;
     if (k->type == SL_KEY_REAL) {
