@@ -358,6 +358,10 @@ def of_algorithms():
         (of("local-sgd", all_reduce="tree"), "local-sgd, period 10, all_reduce tree"),
         (of("parameter-server", server="sharded"), "parameter-server, server sharded"),
         (of("fedavg", **steps), "fedavg, local_steps as listed, clients 0.5"),
+        (
+            of("all-reduce", compressor=of("top-k", fraction=0.2, schedule=[[3, 0.1]])),
+            "bytes up to exchange 2",
+        ),
     ):
         yield {"algorithm": algorithm}, words
 
