@@ -47,6 +47,9 @@ typedef struct sl_form {
 
 #define SL_NOWHERE UINT32_MAX
 #define SL_EVERYWHERE (UINT32_MAX - 1) /* all other places */
+/* Puts a place or rank, but neither of these, into a sorted list that does not have it; returns how
+ * many it has then. */
+uint32_t sl_peer_add(uint32_t *sorted, uint32_t count, uint32_t peer);
 
 /* Of one place in one step. */
 typedef struct sl_move {
