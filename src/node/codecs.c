@@ -11,6 +11,11 @@ static const sl_compressor_config *lossless(const sl_stage *stage) {
     return stage->plain ? &identity : stage->sparse ? &nonzeros : NULL;
 }
 
+/* Those that the plan goes through; NULL: there are no more. */
+static const sl_compressor_config *planned(const sl_plan *plan, uint32_t i) {
+    return i == 0 ? &plan->config.compressor : i <= plan->phase_count ? &plan->phases[i - 1] : NULL;
+}
+
 static const sl_codec_set *find(const sl_codecs *codecs, size_t count,
                                 const sl_compressor_config *compressor) {
     for (size_t i = 0; i < codecs->set_count; i++)
@@ -56,21 +61,18 @@ static int put_in_order(sl_codec_set *set, const sl_ranges *leaves, size_t dimen
                         sl_error *error) {
     const uint32_t parts = sl_codec_parts(set->codec);
     const size_t ranges = set->count == dimension ? leaves->count : 1;
-    uint32_t *behind = calloc(ranges + 1, sizeof *behind); /* parts of earlier ranges */
-    uint32_t *of = calloc(parts, sizeof *of);
+    size_t *of = calloc(parts, sizeof *of);
     set->order = calloc(parts, sizeof *set->order);
-    const bool complete = behind != NULL && of != NULL && set->order != NULL;
-    for (uint32_t i = 0; complete && i < parts; i++) {
+    const bool complete = of != NULL && set->order != NULL;
+    for (uint32_t i = 0; complete && i < parts && ranges > 1; i++) {
         size_t from, count;
         sl_codec_part_source(set->codec, sl_codec_last_first(set->codec, i), &from, &count);
-        of[i] = ranges > 1 ? (uint32_t)sl_ranges_find(leaves, from) : 0;
-        behind[of[i] + 1]++;
+        of[i] = sl_ranges_find(leaves, from);
     }
-    for (size_t r = 0; complete && r < ranges; r++)
-        behind[r + 1] += behind[r];
-    for (uint32_t i = 0; complete && i < parts; i++)
-        set->order[behind[of[i]]++] = sl_codec_last_first(set->codec, i);
-    free(behind);
+    for (size_t r = 0, next = 0; complete && r < ranges; r++)
+        for (uint32_t i = 0; i < parts; i++)
+            if (of[i] == r)
+                set->order[next++] = sl_codec_last_first(set->codec, i);
     free(of);
     return complete ? 0
                     : sl_fail(error, SL_ENOMEM, "out of memory for the order of %u parts", parts);
@@ -116,15 +118,14 @@ static int add_step(sl_codecs *codecs, const sl_route *route, const sl_exchange_
 /* For each phase of the plan, and what comes after them; or for the edge. */
 static int add_phases(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
                       sl_error *error) {
-    const sl_plan *plan = codecs->settings->plan;
-    const sl_compressor_config *always = lossless(step->stage);
+    const sl_compressor_config *always = lossless(step->stage), *c;
     if (always != NULL)
         return add_step(codecs, route, step, always, error);
     if (step->compressor != NULL)
         return add_set(codecs, step->published.count, step->compressor, error);
-    int result = add_step(codecs, route, step, &plan->config.compressor, error);
-    for (uint32_t i = 0; i < plan->phase_count && result == 0; i++)
-        result = add_step(codecs, route, step, &plan->phases[i], error);
+    int result = 0;
+    for (uint32_t i = 0; result == 0 && (c = planned(codecs->settings->plan, i)) != NULL; i++)
+        result = add_step(codecs, route, step, c, error);
     return result;
 }
 
@@ -148,14 +149,12 @@ static int foresee(sl_codecs *codecs, const sl_compressor_config *compressor, sl
 }
 
 static int foresee_all(sl_codecs *codecs, const sl_algorithm *algorithm, sl_error *error) {
-    const sl_plan *plan = codecs->settings->plan;
+    const sl_compressor_config *c;
     int result = foresee(codecs, &identity, error);
     if (result == 0 && sl_algorithm_sums_sparse(algorithm))
         result = foresee(codecs, &nonzeros, error);
-    if (result == 0)
-        result = foresee(codecs, &plan->config.compressor, error);
-    for (uint32_t i = 0; i < plan->phase_count && result == 0; i++)
-        result = foresee(codecs, &plan->phases[i], error);
+    for (uint32_t i = 0; result == 0 && (c = planned(codecs->settings->plan, i)) != NULL; i++)
+        result = foresee(codecs, c, error);
     return result;
 }
 

@@ -122,8 +122,8 @@ static sl_move in_groups(const sl_form *f, uint32_t place, uint32_t step) {
 
 /* ---- trees and cubes ---- */
 
-static sl_move to_the_first(const sl_form *f, uint32_t place) {
-    return place == 0 ? take(SL_EVERYWHERE, f->all) : send(0, f->all);
+static sl_move to_the_middle(const sl_form *f, uint32_t place) {
+    return place == f->middle ? take(SL_EVERYWHERE, f->all) : send(f->middle, f->all);
 }
 
 static sl_move up_the_tree(const sl_form *f, uint32_t place, uint32_t step) {
@@ -197,7 +197,7 @@ static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
     case SL_ALL_REDUCE_DOUBLE_TREE:
         return sl_double_tree_move(f, place, step);
     case SL_ALL_REDUCE_STAR:
-        return to_the_first(f, place);
+        return to_the_middle(f, place);
     }
     return rest();
 }
@@ -252,7 +252,7 @@ uint32_t sl_form_steps(const sl_form *f, bool gather) {
 }
 
 sl_move sl_form_move(const sl_form *f, bool gather, uint32_t place, uint32_t step) {
-    if (f->places == 1)
+    if (f->places == 1 && f->kind != SL_ALL_REDUCE_STAR)
         return rest();
     if (!gather || goes_on(f, step))
         return move_in(f, place, gather ? steps_in(f) + step : step);
@@ -312,11 +312,11 @@ static uint32_t group_of(sl_all_reduce_form kind, uint32_t group, uint32_t n) {
 }
 
 sl_form sl_form_of(sl_all_reduce_form kind, uint32_t group, uint32_t places, size_t dimension) {
-    return (sl_form){kind, places, group_of(kind, group, places), {0, dimension}, false};
+    return (sl_form){kind, places, group_of(kind, group, places), 0, {0, dimension}, false};
 }
 
 sl_form sl_form_of_merges(uint32_t places, size_t dimension) {
-    return (sl_form){SL_ALL_REDUCE_TREE, places, 1, {0, dimension}, true};
+    return (sl_form){SL_ALL_REDUCE_TREE, places, 1, 0, {0, dimension}, true};
 }
 
 uint32_t sl_peer_add(uint32_t *sorted, uint32_t count, uint32_t peer) {
@@ -332,15 +332,15 @@ uint32_t sl_peer_add(uint32_t *sorted, uint32_t count, uint32_t peer) {
 
 /* The first half has them all. Of one element, so that there are no blocks. */
 uint32_t sl_form_partners(const sl_form *f, uint32_t place, uint32_t *out) {
-    const sl_form short_form = {f->kind, f->places, f->group, {0, 1}, f->folds};
+    sl_form short_form = *f;
     uint32_t count = 0;
+    short_form.all.count = 1;
     for (uint32_t step = 0; step < sl_form_steps(&short_form, false); step++) {
         const sl_move m = sl_form_move(&short_form, false, place, step);
         count = sl_peer_add(out, count, m.to);
         count = sl_peer_add(out, count, m.from);
     }
-    for (uint32_t other = 1; f->kind == SL_ALL_REDUCE_STAR && place == 0 && other < f->places;
-         other++)
-        count = sl_peer_add(out, count, other);
+    for (uint32_t i = 0; f->kind == SL_ALL_REDUCE_STAR && place == f->middle && i < f->places; i++)
+        count = i != place ? sl_peer_add(out, count, i) : count;
     return count;
 }

@@ -314,7 +314,7 @@ static int name_not_finite(sl_node *n, uint32_t count, sl_error *error) {
 static int refuse_norm(sl_node *n, const sl_part *p, double norm, sl_error *error) {
     const sl_incoming *from = &n->room.incoming[p->neighbour];
     const uint32_t part = p->index;
-    sl_inbox_keep_step(&n->inbox, from->queue, 0, 0);
+    sl_inbox_empty(&n->inbox, from->queue);
     return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
                         "part %u of the neighbour's message has a norm of %g, over %g times the "
                         "own part's (transport.norm_limit)",

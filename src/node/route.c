@@ -3,13 +3,15 @@
 
 #include <stdlib.h>
 
-/* Has it a form? */
-static bool is_formed(const sl_route *r) {
-    return sl_algorithm_reduces(r->algorithm) || r->algorithm->route == SL_ROUTE_MERGE;
-}
-
 static bool is_sharded(const sl_route *r) {
     return r->algorithm->route == SL_ROUTE_SERVER && r->server == SL_SERVER_SHARDED;
+}
+
+/* Has it a form? */
+static bool is_formed(const sl_route *r) {
+    const sl_route_kind route = r->algorithm->route;
+    return sl_algorithm_reduces(r->algorithm) || route == SL_ROUTE_MERGE ||
+           (route == SL_ROUTE_SERVER && !is_sharded(r));
 }
 
 /* The places before and after this node's. */
@@ -132,8 +134,8 @@ static sl_exchange_step merging(const sl_route *r, bool gather, uint32_t index) 
     const sl_move m = sl_form_move(&r->form, gather, r->place, index);
     const bool gives = m.to != SL_NOWHERE, takes = m.from != SL_NOWHERE,
                keeps = gather ? gives : takes;
-    return (sl_exchange_step){.in = takes ? only(r, m.from) : nobody(),
-                              .out = gives ? only(r, m.to) : nobody(),
+    return (sl_exchange_step){.in = whom(r, m.from),
+                              .out = whom(r, m.to),
                               .published = gives || keeps ? r->all : (sl_range){0},
                               .coming = m.comes,
                               .self_weight = keeps};
@@ -142,21 +144,6 @@ static sl_exchange_step merging(const sl_route *r, bool gather, uint32_t index) 
 static sl_exchange_step to_nobody(const sl_route *r) {
     return (sl_exchange_step){
         .in = nobody(), .out = nobody(), .published = r->all, .self_weight = 1};
-}
-
-static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
-    bool serves = r->place == r->server;
-    sl_row server = serves ? nobody() : only(r, (uint32_t)r->server),
-           workers = serves ? everybody_else(r) : nobody();
-    sl_range nothing = {0};
-    if (gather)
-        return (sl_exchange_step){.in = server,
-                                  .out = workers,
-                                  .published = serves ? r->all : nothing,
-                                  .coming = r->all,
-                                  .self_weight = serves};
-    return (sl_exchange_step){
-        .in = workers, .out = server, .published = r->all, .coming = r->all, .self_weight = serves};
 }
 
 static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t index) {
@@ -209,10 +196,12 @@ static sl_exchange_step over_edge(const sl_route *r, uint64_t exchange, uint32_t
     return p;
 }
 
+/* As a stage goes. A server is the middle of a star by which messages are merged. */
 static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
     const sl_route_kind route = r->algorithm->route;
-    const bool by_form = stage->reduces && r->algorithm->route != SL_ROUTE_SERVER;
-    if (by_form)
+    if (route == SL_ROUTE_SERVER)
+        return is_sharded(r) ? SL_ROUTE_SERVER : SL_ROUTE_MERGE;
+    if (stage->reduces)
         return SL_ROUTE_ALL_REDUCE;
     return route == SL_ROUTE_BOTH ? SL_ROUTE_TOPOLOGY : route;
 }
@@ -244,20 +233,19 @@ static sl_exchange_step step_of_stage(const sl_route *r, const sl_stage *stage, 
         return along_edges(r, exchange);
     if (route == SL_ROUTE_ALL_REDUCE)
         return of_form(r, stage->gather, index);
-    if (route == SL_ROUTE_ALL)
-        return with_all(r);
     if (meets(r))
         return over_edge(r, exchange, index);
-    return is_sharded(r) ? with_shards(r, stage->gather, index) : with_one_server(r, stage->gather);
+    return is_sharded(r) ? with_shards(r, stage->gather, index) : with_all(r);
 }
 
 /* Whole vectors before they are published, and whole sums before they go to all; each time, where
  * they are merged. */
 static sl_range prepared_for(const sl_route *r, const sl_stage *stage, uint32_t index,
                              const sl_exchange_step *step) {
-    if (stage->gather && route_of(r, stage) == SL_ROUTE_ALL_REDUCE)
+    const sl_route_kind route = route_of(r, stage);
+    if (stage->gather && route == SL_ROUTE_ALL_REDUCE)
         return sl_form_summed(&r->form, r->place, index);
-    if (route_of(r, stage) == SL_ROUTE_MERGE)
+    if (route == SL_ROUTE_MERGE)
         return step->published;
     return index > 0 ? (sl_range){0} : stage->gather ? step->published : r->all;
 }
@@ -292,9 +280,12 @@ static int list_ranks(sl_route *r, const sl_members *members, sl_error *error) {
 }
 
 static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_error *error) {
-    r->form = r->algorithm->route == SL_ROUTE_MERGE
-                  ? sl_form_of_merges(r->nodes, r->all.count)
+    const sl_route_kind route = r->algorithm->route;
+    r->form = route == SL_ROUTE_MERGE ? sl_form_of_merges(r->nodes, r->all.count)
+              : route == SL_ROUTE_SERVER
+                  ? sl_form_of(SL_ALL_REDUCE_STAR, 1, r->nodes, r->all.count)
                   : sl_form_of(config->all_reduce, config->group, r->nodes, r->all.count);
+    r->form.middle = route == SL_ROUTE_SERVER ? (uint32_t)r->server : 0;
     const uint32_t *peers, room = r->nodes + sl_topology_peers(r->topology, r->rank, &peers);
     r->partners = calloc(room, sizeof *r->partners);
     if (r->partners == NULL)
@@ -302,7 +293,7 @@ static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_erro
     r->partner_count = sl_form_partners(&r->form, r->place, r->partners);
     for (uint32_t i = 0; i < r->partner_count; i++)
         r->partners[i] = r->ranks[r->partners[i]];
-    for (uint32_t i = 0; r->algorithm->route == SL_ROUTE_BOTH && i < room - r->nodes; i++)
+    for (uint32_t i = 0; route == SL_ROUTE_BOTH && i < room - r->nodes; i++)
         r->partner_count = sl_peer_add(r->partners, r->partner_count, peers[i]);
     return 0;
 }
@@ -497,9 +488,8 @@ uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
         *peers = r->partners;
         return r->partner_count;
     }
-    bool meets_all = r->algorithm->route == SL_ROUTE_ALL || is_sharded(r) || r->place == r->server;
-    *peers = meets_all ? r->others : &r->ranks[r->server];
-    return meets_all ? r->nodes - 1 : 1;
+    *peers = r->others;
+    return r->nodes - 1;
 }
 
 /* Does each exchange go along all edges that there ever are? */

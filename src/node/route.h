@@ -3,7 +3,7 @@
  *   topology         one step a stage: the whole vector along the round's edges; along those of all
  *                    rounds where replicas are kept one by one
  *   all-reduce       the steps of a form (form.h): all sums, then as they went out, back
- *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
+ *   server           one rank: merged in a star around it; sharded: n steps, in step s shard k from
  *                    place k - s to place k, and back in one
  *   all              one step: the whole vector to everybody
  *   tree             a step for each colour of a tree's edges: to each neighbour its own message
@@ -67,7 +67,7 @@ typedef struct sl_route {
     sl_shapes shapes;
     uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
     double *ones;
-    sl_form form;       /* all-reduce, merge */
+    sl_form form;       /* all-reduce, merge, one server */
     uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
     uint32_t partner_count;
     uint32_t colours;              /* tree, edges */
