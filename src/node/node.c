@@ -53,14 +53,11 @@ static void begin_step(sl_node *n) {
         sl_codecs_find(&n->view.codecs, step->published.count, step, n->state.exchange);
     if (step->compressor != NULL)
         n->state.compressor = step->compressor;
-    n->round.measure = step->stage == sl_algorithm_stage(n->algorithm, 0) && is_due(n) &&
-                       sl_outgoing_is_plain_gossip(n) && !n->state.alone;
-    n->step.norm_limit =
-        n->settings.vec->on_host && !n->state.alone && sl_outgoing_is_plain_gossip(n)
-            ? n->settings.norm_limit
-            : 0;
+    const bool plain = !n->state.alone && sl_outgoing_is_plain_gossip(n);
+    n->round.measure = plain && step->stage == sl_algorithm_stage(n->algorithm, 0) && is_due(n);
+    n->step.norm_limit = plain && n->settings.vec->on_host ? n->settings.norm_limit : 0;
     n->step.adapts = sl_outgoing_adapts(n);
-    n->state.sum = sl_outgoing_is_plain_gossip(n) ? sl_rooms_find(n) : NULL;
+    n->state.sum = plain ? sl_rooms_find(n) : NULL;
     n->step.awaits_gradient = !n->settings.vec->on_host && !sl_node_is_final(n, step->published);
     sl_incoming_begin(n);
     if (!n->step.adapts && !n->step.awaits_gradient)
@@ -138,7 +135,7 @@ static int end_alone(sl_node *n, sl_error *error) {
     while (result == 0 && n->round.exchanging) {
         result = sl_outgoing_end(n, error);
         if (result == 0)
-            result = sl_incoming_end(n, error);
+            result = sl_incoming_flush(n, error);
         if (result == 0)
             result = go_to_step(n, n->step.number + 1, &nobodys, error);
     }

@@ -5,7 +5,6 @@
 
 #include "base/round_up.h"
 #include "node/incoming.h"
-#include "node/outgoing.h"
 
 static const size_t batch_bytes = 4 << 20; /* that are combined at once on a device */
 
@@ -104,11 +103,6 @@ static bool sends_from_vectors(const sl_node *n) {
     return n->settings.vec->on_host || n->settings.direct;
 }
 
-/* Is the message sent from where the vector stands, without a copy? */
-static bool borrows(const sl_node *n, const sl_stage *stage, const sl_codec *codec) {
-    return sends_from_vectors(n) && sl_outgoing_is_vector(stage, codec);
-}
-
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
@@ -130,19 +124,12 @@ static void release_buffer(sl_node *n) {
 
 /* One that is long enough stays, as it is registered. */
 static bool allocate_buffer(sl_node *n) {
+    const sl_codecs *codecs = &n->view.codecs;
     size_t longest = 0; /* of the parts that are not sent from where they stand */
-    const sl_stage *stage;
-    for (size_t i = 0; (stage = sl_algorithm_stage(n->algorithm, i)) != NULL; i++)
-        for (size_t c = 0; c < n->view.codecs.set_count; c++) {
-            const sl_codec_set *set = &n->view.codecs.sets[c];
-            if (!sl_codec_set_serves(set, stage))
-                continue;
-            const uint32_t parts = sl_codec_parts(set->codec);
-            const size_t bytes = sl_codec_part_bytes_max(set->codec);
-            if (!borrows(n, stage, set->codec)) {
-                n->buffer.parts = (uint32_t)larger(parts, n->buffer.parts);
-                longest = larger(bytes, longest);
-            }
+    for (const sl_codec_set *set = codecs->sets; set < codecs->sets + codecs->set_count; set++)
+        if (set->encodes || !sends_from_vectors(n)) {
+            n->buffer.parts = (uint32_t)larger(sl_codec_parts(set->codec), n->buffer.parts);
+            longest = larger(sl_codec_part_bytes_max(set->codec), longest);
         }
     n->buffer.stride = sl_round_up(longest, SL_VEC_ALIGNMENT);
     if (n->buffer.stride * n->buffer.parts > n->buffer.bytes) {
@@ -150,9 +137,9 @@ static bool allocate_buffer(sl_node *n) {
         n->buffer.bytes = n->buffer.stride * n->buffer.parts;
         n->buffer.memory = take_buffer(n, n->buffer.bytes);
     }
-    for (size_t c = 0;
-         n->buffer.memory != NULL && !n->settings.direct && c < n->view.codecs.set_count; c++)
-        sl_encoder_stage(n->view.codecs.sets[c].encoder, n->buffer.memory);
+    for (size_t c = 0; n->buffer.memory != NULL && !n->settings.direct && c < codecs->set_count;
+         c++)
+        sl_encoder_stage(codecs->sets[c].encoder, n->buffer.memory);
     return n->buffer.parts == 0 || n->buffer.memory != NULL;
 }
 
