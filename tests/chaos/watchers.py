@@ -115,7 +115,8 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
 def costs(pid):
     """Descriptors and bytes of memory."""
     with open(f"/proc/{pid}/statm") as file:
-        return len(os.listdir(f"/proc/{pid}/fd")), int(file.read().split()[1]) * resource.getpagesize()
+        pages = int(file.read().split()[1])
+    return len(os.listdir(f"/proc/{pid}/fd")), pages * resource.getpagesize()
 
 
 def slow_clients_leave_nothing_behind(scene):
