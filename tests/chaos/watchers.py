@@ -7,7 +7,7 @@ import resource
 import socket
 
 from _scene import SLOWER, check, run_tests, wait_until
-from _cutter import Cutter
+from _forger import CUTS, Forger
 from _keyed import check_both
 from _ports import free_ports
 from _slow import SlowClients
@@ -69,7 +69,7 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
     """They come before it trains; it saves, loses a connection, and ends as without them."""
     allow_descriptors()
     ports, look = free_ports(2), free_ports(1)[0]
-    cutter = Cutter(5, ports, 1, 100000, kinds=("reset",))
+    cutter = Forger(5, ports, 1, first=60000, changes={"cut": CUTS["cut"]})
     cutter.start()
     roster = scene.roster(cutter.ports)
     experiment = scene.experiment(**RUN)
@@ -105,7 +105,7 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
         f"memory +{watched.memory / 2**20:.2f} MiB, log +{grown} bytes",
         flush=True,
     )
-    check(cutter.made["reset"] == 1 and '"event":"up"' in said, f"no cut was mended: {said[-500:]}")
+    check(cutter.made["cut"] == 1 and '"event":"up"' in said, f"no cut was mended: {said[-500:]}")
     check(grown + len(said) < LOG_BYTES, f"the log has grown by {grown} bytes")
     check(watched.descriptors < 100, f"{watched.descriptors} descriptors")
     saved = os.listdir(scene.path("out0/checkpoints"))
