@@ -5,24 +5,22 @@
 
 void sl_fold_close(sl_fold *f) {
     free(f->lost);
-    free(f->from);
-    free(f->to);
-    free(f->weights);
-    free(f->given);
+    for (size_t i = 0; i < 2; i++) {
+        free(f->peers[i]);
+        free(f->weights[i]);
+    }
     *f = (sl_fold){0};
 }
 
 static int allocate(sl_fold *f, uint32_t count) {
     f->lost = calloc(count, sizeof *f->lost);
-    f->from = calloc(count, sizeof *f->from);
-    f->to = calloc(count, sizeof *f->to);
-    f->weights = calloc(count, sizeof *f->weights);
-    f->given = calloc(count, sizeof *f->given);
-    if (f->lost != NULL && f->from != NULL && f->to != NULL && f->weights != NULL &&
-        f->given != NULL)
-        return 0;
-    sl_fold_close(f);
-    return SL_ENOMEM;
+    bool complete = f->lost != NULL;
+    for (size_t i = 0; i < 2; i++) {
+        f->peers[i] = calloc(count, sizeof *f->peers[i]);
+        f->weights[i] = calloc(count, sizeof *f->weights[i]);
+        complete = complete && f->peers[i] != NULL && f->weights[i] != NULL;
+    }
+    return complete ? 0 : SL_ENOMEM;
 }
 
 int sl_fold_open(sl_fold *f, const sl_node_view *view, uint32_t rank, const uint32_t *peers,
@@ -65,8 +63,8 @@ void sl_fold_apply(sl_fold *f, const sl_route *route, const uint32_t *peers, uin
     double not_given, not_got;
     if (f->lost == NULL)
         return;
-    step->in = reduce(f, &step->in, peers, count, f->from, f->weights, &not_got);
-    step->out = reduce(f, &step->out, peers, count, f->to, f->given, &not_given);
+    step->in = reduce(f, &step->in, peers, count, f->peers[0], f->weights[0], &not_got);
+    step->out = reduce(f, &step->out, peers, count, f->peers[1], f->weights[1], &not_given);
     const bool by_column = route->algorithm->matrix == SL_MATRIX_COLUMN;
     step->self_weight = (float)(step->self_weight + (by_column ? not_given : not_got));
 }

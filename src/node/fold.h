@@ -10,10 +10,9 @@
 #include "node/route.h"
 
 typedef struct sl_fold {
-    bool *lost; /* (peers) by position among them; NULL: all edges are whole */
-    uint32_t *from, *to;
-    double *weights; /* (peers) of the step's in-row without the lost */
-    double *given;   /* (peers) of its out-row */
+    bool *lost;         /* (peers) by position among them; NULL: all edges are whole */
+    uint32_t *peers[2]; /* (peers) of the step's in-row and its out-row without the lost */
+    double *weights[2];
 } sl_fold;
 
 /* The node's own edges among those that the view does without. peers: (count) sorted. SL_ENOMEM. */

@@ -133,9 +133,9 @@ static bool is_silent(const sl_node *n, const sl_incoming *from) {
     return a != NULL && a->silent && is_of_step(n, a);
 }
 
-/* How many parts the group combines next. */
-static uint32_t next_batch(const sl_group *g) {
-    const uint32_t left = g->parts - g->combined;
+/* How many parts the group combines next, up to this one. */
+static uint32_t next_batch(const sl_group *g, uint32_t end) {
+    const uint32_t left = end - g->combined;
     return left < g->batch ? left : g->batch;
 }
 
@@ -199,10 +199,10 @@ static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payl
     part->sizes = sizes;
     sizes[part->count] = (uint32_t)payload.bytes;
     const size_t behind = part->count++ > 0 ? sl_codec_stride(g->set->codec) : 0;
-    if (on_device)
-        payload = sl_staging_keep(&n->view.staging, payload, token);
-    else if (!n->settings.vec->on_host)
-        payload = sl_staging_bring(&n->view.staging, payload, token, behind);
+    if (!n->settings.vec->on_host)
+        payload = on_device || n->settings.direct
+                      ? sl_staging_keep(&n->view.staging, payload, token)
+                      : sl_staging_bring(&n->view.staging, payload, token, behind);
     if (behind == 0)
         part->payload = payload;
 }
@@ -314,7 +314,7 @@ static int name_not_finite(sl_node *n, uint32_t count, sl_error *error) {
 static int refuse_norm(sl_node *n, const sl_part *p, double norm, sl_error *error) {
     const sl_incoming *from = &n->room.incoming[p->neighbour];
     const uint32_t part = p->index;
-    sl_inbox_keep_step(&n->inbox, from->queue, 0, 0);
+    sl_inbox_empty(&n->inbox, from->queue);
     return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
                         "part %u of the neighbour's message has a norm of %g, over %g times the "
                         "own part's (transport.norm_limit)",
@@ -379,7 +379,7 @@ static uint32_t parts_free(const sl_node *n, const sl_group *g) {
 static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
     int come = 1;
     while (come > 0 && g->combined < g->parts) {
-        const uint32_t parts = next_batch(g);
+        const uint32_t parts = next_batch(g, g->parts);
         if (parts_free(n, g) < g->combined + parts ||
             !sl_node_is_final(n, range_of(g, g->combined, parts)))
             return 0;
@@ -421,7 +421,7 @@ static uint32_t parts_here(const sl_node *n, const sl_group *g) {
 static int combine_up_to(sl_node *n, sl_group *g, uint32_t end, sl_error *error) {
     int result = 0;
     while (result == 0 && g->combined < end) {
-        const uint32_t left = end - g->combined, parts = left < g->batch ? left : g->batch;
+        const uint32_t parts = next_batch(g, end);
         if (n->settings.vec->async != NULL && !sl_staging_has_room(&n->view.staging))
             result = n->settings.vec->fence(error);
         sl_incoming_collect(n);
@@ -438,13 +438,6 @@ int sl_incoming_flush(sl_node *n, sl_error *error) {
     int result = 0;
     for (sl_group *g = n->room.groups; g < n->room.groups + n->step.group_count && result == 0; g++)
         result = combine_up_to(n, g, parts_here(n, g), error);
-    return result;
-}
-
-int sl_incoming_end(sl_node *n, sl_error *error) {
-    int result = 0;
-    for (sl_group *g = n->room.groups; g < n->room.groups + n->step.group_count && result == 0; g++)
-        result = combine_up_to(n, g, g->parts, error);
     return result;
 }
 
@@ -477,7 +470,7 @@ bool sl_incoming_is_complete(const sl_node *n) {
 
 /* Has it not sent all of the group's next batch? */
 static bool lacks(const sl_node *n, const sl_group *g, const sl_incoming *from) {
-    return from->queue->count < next_batch(g) && !is_silent(n, from);
+    return from->queue->count < next_batch(g, g->parts) && !is_silent(n, from);
 }
 
 /* Has the group's next batch come from everybody? Then only this node's own holds it up. */

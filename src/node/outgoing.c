@@ -9,10 +9,6 @@
 
 enum { LOOKS_OF_ASKING = 16 }; /* a device is asked once in so many */
 
-bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec) {
-    return sl_codec_borrows(codec) && stage->vector != NULL && stage->own == NULL;
-}
-
 static void read_vector(void *node, size_t from, size_t count, float *out) {
     const sl_node *n = node;
     const float *vector =
@@ -30,7 +26,7 @@ static sl_source source_of(sl_node *n) {
     if (stage->vector == NULL)
         return (sl_source){.read = read_formula, .context = n};
     bool aliased = sl_codec_borrows(n->step.outgoing->codec) &&
-                   !sl_outgoing_is_vector(stage, n->step.outgoing->codec);
+                   !sl_codec_sends_vector(n->step.outgoing->codec, stage);
     if (aliased)
         return (sl_source){.read = read_vector, .context = n};
     const float *fresh = stage->fresh != NULL ? stage->fresh(&n->state) : NULL;
@@ -41,7 +37,7 @@ static sl_source source_of(sl_node *n) {
 
 bool sl_outgoing_is_plain_gossip(const sl_node *n) {
     return n->step.what.along_edges && n->step.outgoing != NULL &&
-           sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec);
+           sl_codec_sends_vector(n->step.outgoing->codec, n->step.what.stage);
 }
 
 bool sl_outgoing_adapts(const sl_node *n) {
@@ -84,7 +80,7 @@ static void stage(sl_node *n) {
 static int begin_encoder(sl_node *n, sl_error *error) {
     sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number);
     const bool gathers =
-        n->settings.direct && !sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec);
+        n->settings.direct && !sl_codec_sends_vector(n->step.outgoing->codec, n->step.what.stage);
     sl_source source = gathers ? gather(n) : source_of(n);
     stage(n);
     int result = sl_encoder_begin(n->step.outgoing->encoder, &message, &source);
@@ -101,7 +97,7 @@ static sl_stay stays(const sl_node *n) {
     if (n->state.sum != NULL)
         return SL_STAY_ROOM;
     return n->settings.vec->on_host &&
-                   sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec)
+                   sl_codec_sends_vector(n->step.outgoing->codec, n->step.what.stage)
                ? sl_route_stays(&n->view.route, n->state.exchange, n->step.number, &n->step.what)
                : SL_STAY_NONE;
 }

@@ -4,8 +4,6 @@
 
 #include "node/state.h"
 
-/* Is the message the vector itself, which does not change before it has left? */
-bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec);
 /* Do messages go along edges as plain vectors? Then their distances can be measured. */
 bool sl_outgoing_is_plain_gossip(const sl_node *n);
 /* May the step's vector be prepared part by part? Otherwise all of it is prepared before. */

@@ -44,7 +44,7 @@ uint32_t sl_rooms_home(const sl_node *n) {
 }
 
 float *sl_rooms_find(const sl_node *n) {
-    if (n->rooms.free == 0 || n->state.alone || !moves(n->step.what.stage))
+    if (n->rooms.free == 0 || !moves(n->step.what.stage))
         return NULL;
     const uint32_t home = sl_rooms_home(n);
     for (uint32_t i = 1; i < SL_NODE_ROOMS; i++) {

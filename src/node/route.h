@@ -3,7 +3,7 @@
  *   topology         one step a stage: the whole vector along the round's edges; along those of all
  *                    rounds where replicas are kept one by one
  *   all-reduce       the steps of a form (form.h): all sums, then as they went out, back
- *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
+ *   server           one rank: merged in a star around it; sharded: n steps, in step s shard k from
  *                    place k - s to place k, and back in one
  *   all              one step: the whole vector to everybody
  *   tree             a step for each colour of a tree's edges: to each neighbour its own message
@@ -45,14 +45,15 @@ typedef struct sl_exchange_step {
     sl_range coming;    /* what this node combines */
 } sl_exchange_step;
 
-/* Of an endless topology, whose rows lie nowhere: those of a few exchanges. */
+/* Rows that do not lie in the topology: those of a few exchanges. */
 enum { SL_ROUTE_ROWS = 4 };
 typedef struct sl_route_row {
     uint64_t exchange; /* 0: none */
     sl_row row;
-    uint32_t *peers; /* (degree) */
+    uint32_t *peers; /* (degree) of an endless topology, like the next one */
     double *weights; /* (degree) */
-    double *united;  /* (peers) likewise; NULL: exchanges go along their own edges */
+    double *united;  /* (peers) where every exchange goes along all edges that there ever are: W_ij,
+                        0 where the round has no edge. NULL: exchanges go along their own */
 } sl_route_row;
 
 typedef struct sl_route {
@@ -66,19 +67,16 @@ typedef struct sl_route {
     sl_shapes shapes;
     uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
     double *ones;
-    sl_form form;       /* all-reduce, merge */
+    sl_form form;       /* all-reduce, merge, one server */
     uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
     uint32_t partner_count;
     uint32_t colours;              /* tree, edges */
     uint32_t *meets;               /* (slots, colours + 1) whom it meets, or SL_NOBODY */
     sl_compressor_config *of_edge; /* (colours) where links have budgets; else NULL */
-    double *given;                 /* (slots, colours + 1) W_ij of whom it meets */
     uint32_t *within;              /* (nodes) how many nodes are at most so many edges away */
     uint32_t average_period;       /* both: all meet in every so many-th exchange */
-    double *united;     /* (period, peers) where every exchange goes along all edges that the
-                           topology ever has: W_ij, 0 where the round has no edge */
-    sl_route_row *rows; /* (SL_ROUTE_ROWS + 1) of an endless topology; the last is of exchanges that
-                           are asked for ahead; NULL: it repeats */
+    sl_route_row *rows; /* (SL_ROUTE_ROWS + 1) the last is of exchanges that are asked for ahead;
+                           NULL: they lie in the topology */
     bool looks_ahead;   /* see sl_route_step_ahead */
 } sl_route;
 

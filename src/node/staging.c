@@ -62,8 +62,8 @@ static sl_staging_slot *slot_at(const sl_staging *s, size_t number) {
 }
 
 /* After it, nobody reads the slot's receive buffers any more. */
-static sl_vec_event *event_of_buffers(const sl_staging *s, const sl_staging_slot *slot) {
-    return s->settings.direct || slot->stays ? slot->used : slot->copied;
+static sl_vec_event *event_of_buffers(const sl_staging_slot *slot) {
+    return slot->stays ? slot->used : slot->copied;
 }
 
 size_t sl_staging_tokens_max(const sl_staging *s) {
@@ -104,8 +104,6 @@ static void add_copy(sl_staging *s, void *to, sl_payload payload, size_t behind)
 sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token, size_t behind) {
     sl_staging_slot *slot = slot_at(s, s->begun);
     slot->tokens[slot->parts++] = token;
-    if (s->settings.direct)
-        return payload;
     s->last = behind > 0 ? s->last + behind : sl_round_up(s->filled, SL_VEC_ALIGNMENT);
     s->filled = s->last + payload.bytes;
     void *to = slot->memory + s->last;
@@ -138,14 +136,14 @@ void sl_staging_leave(sl_staging *s) {
     sl_staging_slot *slot = slot_at(s, s->begun++);
     async->event_record(slot->used);
     if (s->settings.notify_fd == 0)
-        async->event_wait(event_of_buffers(s, slot));
+        async->event_wait(event_of_buffers(slot));
     s->copy_count = s->filled = 0;
 }
 
 void *sl_staging_token(sl_staging *s) {
     for (; s->over < s->begun; s->over++) {
         sl_staging_slot *slot = slot_at(s, s->over);
-        if (slot->given == 0 && !s->settings.vec->async->event_passed(event_of_buffers(s, slot), 0))
+        if (slot->given == 0 && !s->settings.vec->async->event_passed(event_of_buffers(slot), 0))
             return NULL;
         while (slot->given < slot->parts) {
             void *token = slot->tokens[slot->given++];
@@ -160,6 +158,6 @@ void *sl_staging_token(sl_staging *s) {
 
 bool sl_staging_before_sleep(sl_staging *s, bool signals) {
     return s->over < s->begun &&
-           s->settings.vec->async->event_passed(event_of_buffers(s, slot_at(s, s->over)),
+           s->settings.vec->async->event_passed(event_of_buffers(slot_at(s, s->over)),
                                                 signals ? s->settings.notify_fd : 0);
 }

@@ -8,9 +8,8 @@
  * What lies at equal distances in one allocation, as receive buffers that are used in turn, is
  * copied by one call, whatever frames it came in.
  *
- * Parts that are on the device already may stay where they are: then all that share their slot go
- * back once it has been read. With `direct`, parts are on the device already and are combined where
- * they are: a buffer is free once the operations that read it are complete.
+ * Parts that are on the device already stay where they are: then all that share their slot go back
+ * once the operations that read it are complete. With `direct`, all are.
  */
 #ifndef SL_STAGING_H
 #define SL_STAGING_H
@@ -22,12 +21,12 @@ typedef struct sl_staging_settings {
     size_t width, batch; /* messages that are combined together, parts of each at once, at most */
     size_t part_bytes;   /* of a part at most */
     bool receive_rows;   /* the parts of a message come in one allocation */
-    bool direct;         /* what is brought is on the device */
+    bool direct;         /* nothing is brought: all is on the device */
     int notify_fd;       /* an eventfd, or 0: none */
 } sl_staging_settings;
 
 typedef struct sl_staging_slot {
-    char *memory; /* (room) bytes; NULL: parts stay where they are */
+    char *memory; /* (room) bytes; NULL: all parts stay where they are */
     sl_vec_event *copied, *used;
     void **tokens;       /* (parts_max) of the parts */
     size_t parts, given; /* parts here; of these, the first whose tokens are back */

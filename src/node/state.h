@@ -119,8 +119,11 @@ struct sl_node {
     sl_state state;
     sl_direction direction;
     size_t own_number_count; /* the algorithm's */
-    float *kept_x, *kept_m;  /* what an exchange that may be void overwrites; or NULL */
-    sl_inbox inbox;          /* of the view, but for the tokens that go back */
+    float *kept[2];          /* model and momentum, where an exchange may be void; or NULL */
+    float **vectors[SL_ALGORITHM_VECTORS_MAX + 5]; /* (vector_count) those of `dimension` elements
+                              that it has allocated, the kept ones last: hooks may swap them */
+    size_t vector_count;
+    sl_inbox inbox; /* of the view, but for the tokens that go back */
     sl_view_state view;
     sl_room room;
     sl_send_buffer buffer;
