@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "async/state.h"
-#include "node/route.h"
+#include "route/route.h"
 
 /* A node is so many rounds ahead of a neighbour that it sends to, at most. */
 static uint32_t ahead_max(const sl_async *n) {

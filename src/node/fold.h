@@ -7,7 +7,8 @@
 #ifndef SL_FOLD_H
 #define SL_FOLD_H
 
-#include "node/route.h"
+#include "route/route.h"
+#include "starling/node.h"
 
 typedef struct sl_fold {
     bool *lost;         /* (peers) by position among them; NULL: all edges are whole */

@@ -98,7 +98,7 @@ static sl_stay stays(const sl_node *n) {
         return SL_STAY_ROOM;
     return n->settings.vec->on_host &&
                    sl_codec_sends_vector(n->step.outgoing->codec, n->step.what.stage)
-               ? sl_route_stays(&n->view.route, n->state.exchange, n->step.number, &n->step.what)
+               ? sl_outgoing_stays(n)
                : SL_STAY_NONE;
 }
 

@@ -13,9 +13,9 @@
 #include "node/fold.h"
 #include "node/inbox.h"
 #include "node/measure.h"
-#include "node/route.h"
 #include "node/staging.h"
 #include "optim/direction.h"
+#include "route/route.h"
 #include "starling/node.h"
 
 /* One in-neighbour's message in the step under way. */

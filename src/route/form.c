@@ -1,9 +1,9 @@
 /* form.c - see form.h. Each form says what its first half does. */
-#include "node/form.h"
+#include "route/form.h"
 
 #include <string.h>
 
-#include "node/double_tree.h"
+#include "route/double_tree.h"
 
 static sl_range half_of(sl_range range, bool upper) {
     const size_t middle = (2 * range.from + range.count) / 2;

@@ -26,9 +26,9 @@
 
 #include "algorithm/gossip/edge_colours.h"
 #include "algorithm/gossip/relay_tree.h"
-#include "node/form.h"
-#include "starling/node.h"
+#include "route/form.h"
 #include "starling/ranges.h"
+#include "starling/view.h"
 
 typedef struct sl_exchange_step {
     const sl_stage *stage;
@@ -95,9 +95,6 @@ bool sl_route_step_ahead(const sl_route *route, uint64_t exchange, uint32_t numb
                          sl_exchange_step *out);
 /* Exchanges until the same ranges go out again. */
 uint32_t sl_route_period(const sl_route *route);
-/* How long does what this step publishes stay as it is? */
-sl_stay sl_route_stays(const sl_route *route, uint64_t exchange, uint32_t number,
-                       const sl_exchange_step *step);
 /* What `peer`, an in-neighbour of the step, sends in it. */
 sl_range sl_route_range(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
 /* At least as many elements as any message of any node has; the same at all nodes. */

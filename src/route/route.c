@@ -1,5 +1,5 @@
 /* route.c - see route.h. */
-#include "node/route.h"
+#include "route/route.h"
 
 #include <stdlib.h>
 

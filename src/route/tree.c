@@ -1,10 +1,10 @@
 /* tree.c - see tree.h. */
-#include "node/tree.h"
+#include "route/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/route.h"
+#include "route/route.h"
 
 enum { BLOCK = 1024 };
 
