@@ -37,6 +37,7 @@ static void check_row(const char *text, const char *row) {
 static void know_nothing(void) {
     progress = (sl_agent_progress){.record = {.evaluation = {NAN, NAN}, .times = {.wait = 1.5}},
                                    .distance = NAN,
+                                   .contraction = NAN,
                                    .exchange = 9};
 }
 
@@ -58,6 +59,7 @@ START_TEST(each_edge_has_a_row) {
     know_nothing();
     progress.record.round.round = 12;
     progress.members = 8;
+    progress.contraction = 0.5;
     edges = SL_METRICS_EDGES_MAX;
     const char *text = write_all();
     check_row(text, "starling_edge_up{peer=\"1\"} 1");
@@ -66,6 +68,7 @@ START_TEST(each_edge_has_a_row) {
     check_row(text, "starling_edge_round_trip_seconds{peer=\"3\"} 0.25");
     check_row(text, "starling_edge_reconnects_total{peer=\"64\"} 63");
     check_row(text, "starling_members 8");
+    check_row(text, "starling_contraction_ratio 0.5");
     check_row(text, "starling_contraction_predicted_ratio 0.75");
     ck_assert(strstr(text, "starling_edge_round_lag{peer=\"2\"}") == NULL);
     ck_assert(strstr(text, "starling_edge_round_trip_seconds{peer=\"1\"}") == NULL);
