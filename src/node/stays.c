@@ -28,6 +28,10 @@ sl_stay sl_outgoing_stays(const sl_node *n) {
     const uint32_t number = n->step.number;
     sl_exchange_step last = *step, next;
     sl_stay stays = SL_STAY_NONE;
+    if (n->state.sum != NULL)
+        return SL_STAY_ROOM;
+    if (!n->settings.vec->on_host || !sl_codec_sends_vector(n->step.outgoing->codec, step->stage))
+        return SL_STAY_NONE;
     for (uint32_t t = number + 1;
          sl_route_step(r, n->state.exchange, t, &next) && go_together(last.stage, next.stage) &&
          is_apart(step->published, next.prepared);
