@@ -48,12 +48,6 @@ extern "C" {
 
 typedef struct sl_node sl_node;
 
-/* Who takes part. */
-typedef struct sl_members {
-    const uint32_t *ranks; /* (count) rising; NULL: 0 ... count - 1 */
-    uint32_t count;
-} sl_members;
-
 /* What holds from a round on; all borrowed until the next one, or the node's end. */
 typedef struct sl_node_view {
     uint64_t round;              /* the first under it */

@@ -20,7 +20,7 @@
 
 #include "async/machine.h"
 #include "checkpoint/image.h"
-#include "node/tree.h"
+#include "route/tree.h"
 #include "session/layout.h"
 #include "starling/agent.h"
 #include "starling/launch.h"
