@@ -180,7 +180,7 @@ SL_API int sl_session_place(sl_session *session, float *const *tensors, sl_error
  * offer, and end, where it holds a snapshot that differs from x, too. Waits for an exchange that is
  * under way, and so for all peers whose x it needs; changes nothing. Where peers go at their own
  * times it waits at the same place among all peers' calls, as average does, and a view of them
- * begins (membership.on_loss "continue"; not in sl_simulate, nor between offer and end). SL_EVOID
+ * begins (membership.on_loss "continue", or sl_simulate; not between offer and end). SL_EVOID
  * as there: there is no state. */
 SL_API int sl_session_save(sl_session *session, const float *x, void *state, uint64_t *bytes,
                            sl_error *error);

@@ -342,6 +342,8 @@ int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error);
 int sl_session_open_node(sl_session *s, const sl_machine *node, sl_error *error);
 /* While the node rests: fills `image`. */
 void sl_session_write(sl_session *s);
+/* The same at own times, where the caller waits for it: the view begins. */
+void sl_session_cut(sl_session *s, uint64_t round, const sl_checkpoint_view *view);
 
 /* ---- hand.c, the driver's thread ---- */
 

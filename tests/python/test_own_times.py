@@ -110,13 +110,53 @@ def test_a_simulation_again_has_the_same_bits(scene):
         check(all((a == b).all() for a, b in zip(last_of(first), last_of(second))), experiment)
 
 
-def test_what_it_cannot_do(scene):
-    def save(rank):
-        with starling.join(None, start_of(rank)) as peer:
-            peer.mix()
-            peer.state_dict()
+FAR = {"network": {**SLOW_3["network"], "latency_ms": 7, "bandwidth_mbit": 0.1, "jitter": 0.4}}
 
-    refused(lambda: simulate(PAIRS, save), "save", "ad-psgd", "own times", "on_loss")
+
+def test_a_simulation_goes_on_from_states(scene):
+    """Saved twice, after other counts of rounds and with messages on their way, and between two
+    averages, with rounds that the others wait for."""
+
+    def train(peer, x, rounds):
+        for _ in range(rounds):
+            x += peer.rank + 1
+            peer.mix()
+
+    def go_on(peer, x, saved):
+        found = [peer.round]
+        for rounds in (5, 2 * peer.rank, 3):
+            train(peer, x, rounds)
+            found.append(peer.average().tolist())
+        saved.append((x.copy(), peer.state_dict()))
+        train(peer, x, 4)
+        return found, x.tolist(), saved
+
+    def begin(rank):
+        x, saved = start_of(rank), []
+        with starling.join(None, x, same_start=False) as peer:
+            train(peer, x, 3 + rank)
+            peer.state_dict()
+            saved.append((x.copy(), peer.state_dict()))
+            return go_on(peer, x, saved)
+
+    def begin_again(rank, saved):
+        x = saved[rank][0].copy()
+        with starling.join(None, x, start=False) as peer:
+            peer.load_state_dict(saved[rank][1])
+            return go_on(peer, x, [])
+
+    for experiment in (PAIRS, STALE, LATE):
+        for network in ({}, SLOW_3, FAR):
+            whole = simulate({**experiment, **network}, begin)
+            firsts = [saved[0] for _, _, saved in whole]
+            again = simulate({**experiment, **network}, lambda rank: begin_again(rank, firsts))
+            for (found, x, saved), (other, y, states) in zip(whole, again):
+                check((found, x) == (other, y), (experiment, network, found, other, x, y))
+                same = saved[1][1]["session"] == states[0][1]["session"]
+                check(same.all(), f"{experiment}, {network}: other states")
+
+
+def test_what_it_cannot_do(scene):
     for name in ("ssp", "round-robin"):
         refused(lambda: simulate({**PAIRS, "algorithm": name}), "algorithm.name", name, "session")
     refused(
