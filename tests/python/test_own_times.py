@@ -23,13 +23,15 @@ def start_of(rank):
     return numpy.arange(5, dtype="f4") * (rank + 1)
 
 
-def train(rank, rounds=ROUNDS, step=1, **options):
+def train(rank, rounds=ROUNDS, saved_after=None, **options):
     """(models after each round, metrics after each, average before leaving)"""
     x, models, metrics = start_of(rank), [], []
     with starling.join(None, x, same_start=False, **options) as peer:
-        for _ in range(rounds):
-            x += numpy.float32(step * (rank + 1))
+        for count in range(rounds):
+            x += numpy.float32(rank + 1)
             peer.mix()
+            if count == saved_after:
+                peer.state_dict()
             models.append(x.copy())
             metrics.append(peer.metrics())
         average = peer.average()
@@ -258,11 +260,14 @@ def test_nothing_is_said_before_the_first_model_is_there(scene):
 
 
 def test_late_sgp_has_the_bits_of_the_simulation(scene):
-    def work(rank):
-        return train(rank, rounds=3 + 2 * rank)
+    """Where a state is saved, too, which adds up what is on its way."""
 
+    def work(rank):
+        return train(rank, rounds=3 + 2 * rank, saved_after=1)
+
+    saving = BODY.replace("peer.mix()\n", "peer.mix()\n        if count == 1: peer.state_dict()\n")
     simulated = simulate({**LATE, **SLOW_3}, work)
-    found = run_peers(scene, LATE, rounds="3 + 2 * RANK")
+    found = run_peers(scene, LATE, saving, rounds="3 + 2 * RANK")
     for (models, _, average), real in zip(simulated, found):
         check(models[-1].tolist() == real["x"], (models[-1], real))
         check(average.tolist() == real["average"], (average, real))
