@@ -185,6 +185,7 @@ def test_a_log_with_a_hole_is_found_out(scene):
     at = next(i for i, line in enumerate(lines) if '"answer"' in line)
     for wrong, expected in [
         (lines[:at] + lines[at + 1:], "cannot be done: "),
+        (lines[:at], ", of node 1, whose log ends before it, is missing"),
         (lines[:at] + ["{}\n"] + lines[at:], f"acts-1.jsonl:{at + 1}: act: is none"),
         (lines[:at] + ["{\n"] + lines[at:], f"acts-1.jsonl:{at + 1}"),
         (lines[:at] + [lines[at].replace('"peer":', '"peer":9')] + lines[at + 1:], "no such node"),
