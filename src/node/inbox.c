@@ -86,13 +86,12 @@ const sl_arrival *sl_queue_last(const sl_queue *q) {
 }
 
 uint32_t sl_queue_of_step(const sl_queue *q, uint64_t exchange, uint32_t step) {
-    uint32_t count = 0;
-    for (const sl_arrival *a; (a = sl_queue_at(q, count)) != NULL;) {
-        if (a->exchange != exchange || a->step != step)
-            break;
-        count++;
-    }
-    return count;
+    uint32_t parts = 0;
+    const sl_arrival *a;
+    for (uint32_t i = 0;
+         (a = sl_queue_at(q, i)) != NULL && a->exchange == exchange && a->step == step; i++)
+        parts += a->parts;
+    return parts;
 }
 
 void sl_inbox_refuse(sl_inbox *inbox, void *token) {
@@ -120,4 +119,13 @@ void sl_inbox_keep_step(sl_inbox *inbox, sl_queue *q, uint64_t exchange, uint32_
 void sl_queue_drop_first(sl_queue *q) {
     q->head = (q->head + 1) % q->room;
     q->count--;
+}
+
+void sl_queue_shorten_first(sl_queue *q, uint32_t parts, size_t bytes) {
+    sl_arrival *first = &q->entries[q->head];
+    assert(parts < first->parts);
+    first->part += parts;
+    first->parts -= parts;
+    first->payload =
+        (sl_payload){(const char *)first->payload.data + bytes, first->payload.bytes - bytes};
 }
