@@ -153,7 +153,7 @@ typedef struct sl_event {
     uint32_t part;            /* RECEIVED, SENT */
     double scalar;            /* RECEIVED: what came with it */
     bool silent;              /* RECEIVED: it is part 0, without a payload, and the whole message */
-    sl_payload payload;       /* RECEIVED */
+    sl_payload payload;       /* RECEIVED: of parts that follow in a vector, it may hold several */
     bool on_device;           /* RECEIVED: the payload is, and stays until the token comes back */
     void *token;              /* RECEIVED: comes back in released */
     double loss;              /* GRADIENT, FINAL */
@@ -197,6 +197,7 @@ typedef struct sl_outbound {
     bool overlaps; /* it does not need this round's gradient */
     bool silent;   /* it has nothing to say: one part without a payload */
     bool mutual;   /* whoever gets it sends its own in the same step */
+    bool in_row;   /* its parts follow each other in a vector */
     sl_stay stays; /* of its payloads */
     uint32_t room; /* STAY_ROOM: where they are */
 } sl_outbound;

@@ -116,7 +116,7 @@ bool sl_agent_members(const sl_agent *a, const uint32_t **ranks, uint32_t *count
 static sl_agent_edge edge_to(const sl_neighbour *n) {
     sl_agent_edge edge = {.rank = n->rank,
                           .agreed = n->link.agreed,
-                          .memory = n->link.lends && n->link.borrows,
+                          .memory = n->process.lends && n->process.borrows,
                           .exchange = n->process.exchange,
                           .awaited = n->awaited,
                           .heard = n->link.beats.said_s > 0,

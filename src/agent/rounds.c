@@ -95,6 +95,7 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
     for (uint32_t i = 0; i < message->to.count; i++) {
         a->receivers[i] = sl_agent_neighbour(a, message->to.peers[i]);
         a->receivers[i]->first = a->receivers[i]->stream.numbered.data;
+        a->receivers[i]->row = 1;
         a->receivers[i]->mutual = message->mutual;
         sl_tracing_send(a, a->receivers[i], message->exchange);
     }
@@ -113,14 +114,15 @@ static void keep_part(sl_agent *a, uint32_t part, bool copy) {
     uint32_t place = SL_COPY_NONE;
     for (uint32_t i = 0; i < a->receiver_count; i++) {
         sl_neighbour *n = a->receivers[i];
-        if (n->first + part >= n->stream.numbered.data || sl_neighbour_part_came(n, part) ||
-            sl_stream_has_copy(&n->stream, n->first + part))
+        const uint64_t number = sl_neighbour_frame_of(n, part);
+        if (number >= n->stream.numbered.data || sl_neighbour_part_came(n, part) ||
+            sl_neighbour_part_is_copied(n, part))
             continue;
-        const sl_frame frame = sl_outbox_frame(&a->outbox, part);
+        const sl_frame frame = sl_outbox_frame(&a->outbox, part, part + 1);
         if (place == SL_COPY_NONE)
             place = sl_copies_add(copies, &frame, a->outbox.payloads[part].data,
                                   a->outbox.message.stays == SL_STAY_ANSWER);
-        sl_stream_use_copy(&n->stream, n->first + part, place);
+        sl_stream_use_copy(&n->stream, number, place);
     }
     if (copy && place != SL_COPY_NONE)
         sl_copies_make(copies, place);
@@ -139,7 +141,7 @@ static bool has_left_for_all(const sl_agent *a, uint32_t part, bool *came) {
     *came = true;
     for (uint32_t i = 0; i < a->receiver_count; i++) {
         const sl_neighbour *n = a->receivers[i];
-        const bool copied = sl_stream_has_copy(&n->stream, n->first + part);
+        const bool copied = sl_neighbour_part_is_copied(n, part);
         if (!copied && !sl_neighbour_part_left(n, part))
             return false;
         *came = *came && (copied || sl_neighbour_part_came(n, part));
@@ -236,7 +238,7 @@ static bool find_receivers(sl_agent *a, const sl_row *to) {
 static uint32_t count_lent(const sl_agent *a) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < a->receiver_count; i++)
-        count += a->receivers[i]->link.lends;
+        count += a->receivers[i]->process.lends;
     return count;
 }
 
@@ -358,8 +360,9 @@ bool sl_agent_send_parts(sl_agent *a) {
         any = sl_neighbour_flush(n) || any; /* what found no room, or did not come */
     publish_to_nobody(a);
     any = send_at_own_time(a) || any;
-    const int most = a->outbox.room == SL_COPY_NONE ? PARTS_BETWEEN_LOOKS : PARTS_OF_A_ROOM;
-    for (int parts = 0; parts < most && send_to_each(a); parts++)
+    const uint32_t most = a->outbox.room == SL_COPY_NONE ? PARTS_BETWEEN_LOOKS : PARTS_OF_A_ROOM,
+                   until = a->outbox.encoded + most;
+    for (uint32_t i = 0; i < most && a->outbox.encoded < until && send_to_each(a); i++)
         any = true;
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         sl_neighbour_tell_counts(n); /* after data, which says it too */

@@ -170,7 +170,7 @@ static bool allocate_steps(sl_node *n) {
     if (n->room.incoming == NULL || n->room.groups == NULL || n->room.parts == NULL ||
         n->room.own == NULL || n->room.own_sizes == NULL || !open_staging(n, width + ranks(n)))
         return false;
-    n->room.sizes = calloc((width + 1u) * (size_t)n->view.batch, sizeof *n->room.sizes);
+    n->room.sizes = calloc((width + 1u) * (size_t)n->view.codecs.parts_max, sizeof *n->room.sizes);
     return n->room.sizes != NULL;
 }
 
