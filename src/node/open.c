@@ -371,7 +371,7 @@ void sl_node_close(sl_node **node) {
     if (n == NULL)
         return;
     const sl_vec_ops *vec = n->settings.vec;
-    if (n->rooms.memory == NULL)
+    if (n->rooms.memory == NULL || n->settings.lends)
         vec->release(n->state.x);
     if (n->settings.gradient == NULL)
         vec->release(n->state.g);
@@ -445,7 +445,7 @@ size_t sl_node_memory(const sl_node *n) {
     const void *all[VECTORS_MAX];
     return (list_vectors(n, all) + n->state.replica_count + (n->kept_x != NULL) +
             (n->kept_m != NULL) + sl_direction_vectors(n->settings.optimizer) +
-            (n->rooms.memory != NULL) * (SL_NODE_ROOMS - 1u)) *
+            (n->rooms.memory != NULL) * (SL_NODE_ROOMS - !n->settings.lends)) *
                n->settings.dimension * sizeof(float) +
            (n->buffer.memory != NULL ? n->buffer.stride * n->buffer.parts : 0);
 }

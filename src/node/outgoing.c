@@ -98,7 +98,7 @@ static bool is_mutual(const sl_exchange_step *step) {
 }
 
 static sl_stay stays(const sl_node *n) {
-    if (n->state.sum != NULL)
+    if (n->step.message.room != SL_ROOM_NONE)
         return SL_STAY_ROOM;
     return n->settings.vec->on_host &&
                    sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec)
@@ -114,8 +114,8 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
                                     .to = n->step.what.out,
                                     .silent = silent,
                                     .mutual = is_mutual(&n->step.what),
-                                    .stays = stays(n),
-                                    .room = n->state.sum != NULL ? sl_rooms_home(n) : 0};
+                                    .room = sl_rooms_published(n)};
+    n->step.message.stays = stays(n);
     n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
     *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=
         n->step.what.out.count;

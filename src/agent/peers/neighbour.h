@@ -76,7 +76,8 @@ typedef struct sl_side {
     size_t published_bytes;
     uint32_t turn;       /* of the two, the latest that was taken */
     size_t shared;       /* bytes of `arena` that are taken */
-    bool has_rooms;      /* there the node's model is, too, and moves */
+    bool has_rooms;      /* there the node's model is, too, and moves; or what the task lends */
+    float *rooms;        /* these */
     bool reads;          /* neighbours' arenas, where it can */
     bool reads_in_place; /* and what is there: nothing that would have to be checked first */
     double now_s;        /* when the loop last looked */
