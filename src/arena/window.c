@@ -211,16 +211,15 @@ size_t sl_window_find_change(sl_window *w) {
     const size_t page = sl_window_unit(), count = w->bytes / page;
     const uint8_t *room = home_of(w, ROOMS + (int)sl_window_shows(w));
     uint64_t entries[ENTRIES];
-    size_t change = w->bytes;
     for (size_t i = 0; i < count; i++) {
         if (i % ENTRIES == 0)
             ask(w, i, count - i < ENTRIES ? count - i : ENTRIES, entries);
         if (!is_own(entries[i % ENTRIES]))
             continue;
         const size_t same = first_difference(w->memory + i * page, room + i * page, page);
-        if (same < page && change == w->bytes)
-            change = i * page + same;
+        if (same < page)
+            return i * page + same;
         madvise(w->memory + i * page, page, MADV_DONTNEED);
     }
-    return change;
+    return w->bytes;
 }

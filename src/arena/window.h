@@ -34,7 +34,7 @@ uint32_t sl_window_shows(const sl_window *window); /* a room's number, or SL_WIN
 int sl_window_show(sl_window *window, uint32_t room, sl_error *error);
 /* It shows a room: what is written here from now on does not get there. SL_ENOMEM */
 int sl_window_freeze(sl_window *window, sl_error *error);
-/* Frozen: the first byte that was changed since; bytes: none was. What was written goes. */
+/* Frozen: the first byte that was changed since; all of its pages' bytes: none was. */
 size_t sl_window_find_change(sl_window *window);
 
 #endif
