@@ -135,8 +135,7 @@ typedef struct sl_session_options {
     void (*evaluate)(void *context, const float *x, uint64_t dimension, double *loss,
                      double *accuracy);
 
-    sl_session_home
-        *home; /* where x is, all of it; borrowed until leave or abort. NULL: elsewhere */
+    sl_session_home *home; /* where all of x is; NULL: elsewhere */
 } sl_session_options;
 
 /* size: sizeof(sl_session_options). */
@@ -177,7 +176,8 @@ SL_API int sl_session_stream(sl_session *session, void *stream, sl_error *error)
  * session that has started: it must not write there. SL_ENOMEM */
 SL_API int sl_session_home_open(sl_session_home **out, uint64_t dimension, float **x,
                                 sl_error *error);
-/* The memory stays until its session has ended, and has the numbers then, too. *home NULL is left. */
+/* The memory stays until its session has ended, and has the numbers then, too. *home NULL is left.
+ */
 SL_API void sl_session_home_close(sl_session_home **home);
 
 /* ---- x in pieces ---- */

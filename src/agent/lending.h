@@ -14,6 +14,6 @@ float *sl_agent_rooms(const sl_agent *agent, size_t *stride, sl_arena **in);
 unsigned sl_agent_free_rooms(const sl_agent *agent);
 
 /* Before GRADIENT: asks the task. */
-void sl_agent_lend(sl_agent *agent);
+int sl_agent_lend(sl_agent *agent, sl_error *error);
 
 #endif

@@ -333,7 +333,7 @@ static int open_envelopes(sl_agent *a, sl_error *error) {
     return sl_sealed_buffers_open(&a->side.guard.envelopes, a->side.fabric, owners, bytes, error);
 }
 
-size_t sl_agent_room_bytes(const sl_agent *a) {
+static size_t room_bytes(const sl_agent *a) {
     return sl_round_up(a->settings.task.dimension * sizeof(float), sl_window_unit());
 }
 
@@ -342,8 +342,7 @@ size_t sl_agent_room_bytes(const sl_agent *a) {
 static void open_arena(sl_agent *a, size_t copies_bytes) {
     const bool adds = a->calls.lasts || a->settings.checkpoints != NULL;
     const size_t vectors = SL_NODE_ROOMS * a->side.has_rooms + a->side.goes_on,
-                 bytes = copies_bytes + vectors * sl_agent_room_bytes(a) +
-                         adds * sl_reduce_bytes(&a->side);
+                 bytes = copies_bytes + vectors * room_bytes(a) + adds * sl_reduce_bytes(&a->side);
     sl_error why;
     if (a->side.reads && sl_arena_open(&a->side.arena, bytes, &why) != 0)
         sl_agent_notice(a, "transport.memory: %s; what this agent sends goes through connections",
@@ -351,8 +350,9 @@ static void open_arena(sl_agent *a, size_t copies_bytes) {
     a->side.has_rooms = a->side.has_rooms && a->side.arena != NULL;
     if (!a->side.has_rooms)
         return;
-    a->side.rooms = sl_side_share(&a->side, SL_NODE_ROOMS * sl_agent_room_bytes(a));
-    sl_node_take_rooms(a->node.rounds, a->side.rooms, sl_agent_room_bytes(a) / sizeof(float));
+    a->side.room_bytes = room_bytes(a);
+    a->side.rooms = sl_side_share(&a->side, SL_NODE_ROOMS * a->side.room_bytes);
+    sl_node_take_rooms(a->node.rounds, a->side.rooms, a->side.room_bytes / sizeof(float));
 }
 
 /* Parts that neighbours may not have; where they can, they read them there. With GPU-direct, parts

@@ -542,8 +542,9 @@ static void take_gradient(sl_agent *a, const sl_job_result *result) {
     a->times.gradient_ended_s = sl_clock_seconds();
     a->times.busy_since_gradient_s = 0;
     sl_tracing_gradient(a, a->times.gradient_ended_s, result->gradient_seconds);
-    if (a->settings.task.lend != NULL)
-        sl_agent_lend(a);
+    sl_error error;
+    if (a->settings.task.lend != NULL && sl_agent_lend(a, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
     if (a->side.has_rooms)
         sl_node_free_rooms(a->node.rounds, sl_agent_free_rooms(a));
     const sl_event_type type = result->from > 0 ? SL_EVENT_FINAL : SL_EVENT_GRADIENT;

@@ -182,10 +182,6 @@ void sl_tracing_sent(const sl_agent *a);
 /* The node has taken a part. */
 void sl_tracing_receive(const sl_agent *a, sl_neighbour *n, const sl_event *event);
 
-/* opening.c */
-/* Of a vector in the arena. */
-size_t sl_agent_room_bytes(const sl_agent *agent);
-
 /* rounds.c */
 /* Ends the run: the first call counts. `cause` is what the neighbours are told. */
 void sl_agent_fail(sl_agent *agent, const sl_error *error, const char *cause);

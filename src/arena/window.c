@@ -154,10 +154,6 @@ void sl_window_detach(sl_window *w) {
     w->pages = -1;
 }
 
-bool sl_window_is_attached(const sl_window *w) {
-    return w->attached;
-}
-
 uint32_t sl_window_shows(const sl_window *w) {
     return w->shown == OWN ? SL_WINDOW_OWN : (uint32_t)((w->shown - ROOMS) % SL_WINDOW_ROOMS);
 }

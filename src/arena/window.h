@@ -27,7 +27,6 @@ size_t sl_window_unit(void);
 bool sl_window_attach(sl_window *window, const sl_arena *arena, const void *rooms, size_t stride);
 /* Shows its own pages, with the numbers that it shows now, and no rooms any more. */
 void sl_window_detach(sl_window *window);
-bool sl_window_is_attached(const sl_window *window);
 
 uint32_t sl_window_shows(const sl_window *window); /* a room's number, or SL_WINDOW_OWN */
 /* Not frozen. What it has shown before stays where it is. SL_ENOMEM */

@@ -196,7 +196,7 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
     int result = sl_launch_listen(s->process.launch, &settings.host, &settings.port, error);
     if (result == 0)
         result = sl_agent_open(agent, &settings, error);
-    if (result == 0)
+    if (result == 0 && settings.task.lend != NULL)
         sl_session_open_rooms(s, *agent);
     return result;
 }

@@ -7,10 +7,10 @@
  *   caller: waits ... handed: my_step(x), then a wish ....... waits (or computes) .. handed
  *
  * hand.c is that exchange. join.c, calls.c, together.c, saving.c and caller.c: what the caller
- * calls. numbers.c: x, in the caller's memory, and the snapshot of it that is published. rooms.c:
- * where both are read by neighbours. parts.c:
- * rounds that come tensor by tensor. memory.c: host or GPU. wishes.c: what the driver does with a
- * wish. peer.c: the agent behind a session. simulate.c: all peers in one process.
+ * calls. numbers.c: x, in the caller's memory, and the snapshot of it that is published. rooms.c
+ * and home.c: where both are read by neighbours. parts.c: rounds that come tensor by tensor.
+ * memory.c: host or GPU. wishes.c: what the driver does with a wish. peer.c: the agent behind a
+ * session. simulate.c: all peers in one process.
  */
 #ifndef SL_SESSION_STATE_H
 #define SL_SESSION_STATE_H
@@ -186,13 +186,21 @@ typedef struct sl_session_shared {
     uint64_t copied;  /* bytes, by the caller, in all */
 } sl_session_shared;
 
+/* Of a caller's x; see home.c. */
+struct sl_session_home {
+    sl_window *window;
+    uint64_t dimension;
+    uint32_t holders; /* the caller, and sessions; by atomic operations */
+};
+
 /* Memory that neighbours read where it is; see rooms.c. Each thread has it in its turn. */
 typedef struct sl_session_rooms {
     sl_arena *arena; /* held; NULL: there are none */
     float *memory;   /* (SL_NODE_ROOMS, stride) in it */
     size_t stride;
-    unsigned free; /* a bit each */
-    uint32_t next; /* the room that end shows; SL_WINDOW_OWN: none */
+    unsigned free;     /* a bit each */
+    sl_window *window; /* of the home, which shows one of them, or none; NULL: it cannot */
+    uint32_t next;     /* the room that end shows; SL_WINDOW_OWN: none */
 } sl_session_rooms;
 
 /* ---- the driver's ---- */
@@ -343,22 +351,24 @@ bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t
 
 /* ---- rooms.c ---- */
 
-/* The driver's: the agent is open. */
+/* The driver's: the agent is open, and is lent what it sends. */
 void sl_session_open_rooms(sl_session *s, const sl_agent *agent);
 /* The home keeps its numbers. */
 void sl_session_close_rooms(sl_session *s);
 /* The driver's, before each round: which rooms are free, of those that it does not lend now. */
 void sl_session_hear_rooms(sl_session *s, unsigned free);
+/* The driver's: leaves the model in a free room, for the next one. */
+void sl_session_leave_next(sl_session *s, const float *model);
 /* (d) that nobody reads; NULL: there is none. */
 float *sl_session_take_room(sl_session *s);
+/* ---- home.c, the caller's thread ---- */
+
 /* *given: the room that the home shows, which is published; NULL: it shows none, or x is elsewhere.
  * freezes: the caller may write to x while others read it. SL_ENOMEM */
 int sl_session_lend_home(sl_session *s, const sl_where *x, bool freezes, const float **given,
                          sl_error *error);
 /* The home's room is as it was lent, or SL_EINVAL names the tensor that was changed. */
 int sl_session_check_home(sl_session *s, sl_error *error);
-/* The driver's: leaves the model in a free room, for the next one. */
-void sl_session_leave_next(sl_session *s, const float *model);
 /* x, the home, shows that room; or the model is copied. What fails ends the session. */
 int sl_session_take_next(sl_session *s, const sl_where *x, sl_error *error);
 
