@@ -122,6 +122,7 @@ typedef struct sl_agent_progress {
     bool waits;         /* and knows for whom in the end: */
     sl_agent_view root; /* as neighbours have said */
     double distance;    /* the last neighbour_distance that was measured; NaN: none */
+    double contraction; /* what a round has left of it since the one before; NaN: not known */
     double ended_s;     /* of a clock that does not jump (CLOCK_MONOTONIC): the last round */
     double saved_s;     /* the same: the last checkpoint was written; 0: none was */
     uint64_t exchange;  /* the latest that its node has begun */

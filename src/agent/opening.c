@@ -511,6 +511,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->record.rank = a->side.rank = settings->rank;
     a->record.evaluation = (sl_evaluation){NAN, NAN};
     a->shown.distance = a->shown.progress.distance = NAN;
+    a->shown.contraction = a->shown.progress.contraction = NAN;
     a->side.handlers = &sl_contacts_neighbours;
     a->side.meets = settings->meets;
     a->side.limits.timeout_s = settings->experiment->transport.timeout_s;

@@ -386,8 +386,7 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     t->total = now_s - a->times.began_s;
     sl_tracing_round(a, round->round, now_s);
     sl_record_take_round(&a->record, round, a->side.limits.header_bytes);
-    if (round->neighbour_distance >= 0) /* it was measured */
-        a->shown.distance = round->neighbour_distance;
+    sl_agent_measured(a, round);
     char doubt[SL_DOUBT_TEXT_MAX];
     if (sl_record_doubts(&a->record, doubt))
         sl_agent_notice(a, "%s", doubt);

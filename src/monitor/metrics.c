@@ -94,9 +94,14 @@ static void write_training(const sheet *s) {
     sl_exposition_number(s->file, "starling_consensus_distance", "gauge",
                          "How far all models were from their mean, at the end.",
                          known(r->averaged_distance, r->averaged));
+    sl_exposition_number(
+        s->file, "starling_contraction_ratio", "gauge",
+        "What a round has left of neighbour_distance, steps of gradients included, "
+        "between the last two measured ones.",
+        s->p.contraction);
     sl_exposition_number(s->file, "starling_contraction_predicted_ratio", "gauge",
-                         "What a round of averaging (a period of a schedule) leaves of all models' "
-                         "distance; /metrics of the run's page has what is measured.",
+                         "What a round of averaging alone (a period of a schedule) leaves of all "
+                         "models' distance.",
                          known(s->contraction, s->p.members == s->of->nodes));
     sl_exposition_number(s->file, "starling_members", "gauge",
                          "Agents that take part, as far as this one knows.",

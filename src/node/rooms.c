@@ -24,7 +24,7 @@ bool sl_node_moves(const sl_node_settings *s) {
     bool any = false;
     for (size_t i = 0; a != NULL && a->async == NULL && i < a->stage_count; i++)
         any = any || moves(&a->stages[i]);
-    return (any || s->lends) && s->plan->phase_count == 0 &&
+    return (any || s->lends) && s->buckets == NULL && s->plan->phase_count == 0 &&
            config->compressor.kind == SL_COMPRESSOR_IDENTITY;
 }
 
@@ -55,7 +55,7 @@ uint32_t sl_rooms_published(const sl_node *n) {
 }
 
 float *sl_rooms_find(const sl_node *n) {
-    if (n->rooms.free == 0 || n->state.alone || !moves(n->step.what.stage))
+    if (n->rooms.free == 0 || !moves(n->step.what.stage))
         return NULL;
     const uint32_t home = room_of(n, n->state.x);
     for (uint32_t i = 1; i < SL_NODE_ROOMS; i++) {
