@@ -306,11 +306,12 @@ SL_API float *sl_node_gradient_buffer(sl_node *node);
  * model, without a gradient step. It must not change until the round is done. NULL: the model. */
 SL_API void sl_node_lend(sl_node *node, const float *vector);
 /* Would a node with these settings, on the host, use rooms? What it publishes then stays in one of
- * them, and the sum goes to another, as the next model. */
+ * them, and the sum goes to another, as the next model. With settings.lends they are the driver's:
+ * a vector that it lends from there stays there. */
 enum { SL_NODE_ROOMS = 3 };
 SL_API bool sl_node_moves(const sl_node_settings *settings);
 /* Before START: the model moves to the first of these (SL_NODE_ROOMS, stride), which outlive the
- * node. stride: floats, of which the first `dimension` are used. */
+ * node, but with settings.lends. stride: floats, of which the first `dimension` are used. */
 SL_API void sl_node_take_rooms(sl_node *node, float *rooms, size_t stride);
 /* Before GRADIENT and FINAL: rooms that nobody reads any more, a bit each. None: the sum goes to
  * where the model is, as without rooms. */

@@ -144,8 +144,9 @@ void sl_node_begin_anew(sl_node *n);
 
 /* Where the sum of a step of plain gossip goes, if not over the model; else NULL. */
 float *sl_rooms_find(const sl_node *n);
-/* In which room the model is. */
-uint32_t sl_rooms_home(const sl_node *n);
+/* In which room what is published is, and stays. */
+#define SL_ROOM_NONE UINT32_MAX
+uint32_t sl_rooms_published(const sl_node *n);
 /* The step is over: its sum is the model. */
 void sl_rooms_move(sl_node *n);
 
