@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "async/owners.h"
-#include "node/route.h"
+#include "route/route.h"
 #include "vec/finite.h"
 
 static const double divergence_factor = 1e6;

@@ -168,8 +168,7 @@ static int foresee_all(sl_codecs *codecs, const sl_algorithm *algorithm, sl_erro
 
 int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl_route *route,
                    bool later, sl_error *error) {
-    const uint32_t *peers;
-    *codecs = (sl_codecs){.settings = settings, .peers = sl_route_peers(route, &peers)};
+    *codecs = (sl_codecs){.settings = settings, .peers = route->peer_count};
     int result = settings->turns && sl_algorithm_voids(route->algorithm)
                      ? foresee_all(codecs, route->algorithm, error)
                  : route->of_edge != NULL ? foresee(codecs, &identity, error) /* none is longer */

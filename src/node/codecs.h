@@ -3,7 +3,8 @@
 #ifndef SL_CODECS_H
 #define SL_CODECS_H
 
-#include "node/route.h"
+#include "route/route.h"
+#include "starling/node.h"
 
 typedef struct sl_codec_set {
     size_t count;

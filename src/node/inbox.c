@@ -81,20 +81,6 @@ const sl_arrival *sl_queue_first(const sl_queue *q) {
     return sl_queue_at(q, 0);
 }
 
-const sl_arrival *sl_queue_last(const sl_queue *q) {
-    return sl_queue_at(q, q->count - 1);
-}
-
-uint32_t sl_queue_of_step(const sl_queue *q, uint64_t exchange, uint32_t step) {
-    uint32_t count = 0;
-    for (const sl_arrival *a; (a = sl_queue_at(q, count)) != NULL;) {
-        if (a->exchange != exchange || a->step != step)
-            break;
-        count++;
-    }
-    return count;
-}
-
 void sl_inbox_refuse(sl_inbox *inbox, void *token) {
     assert(inbox->released_count < inbox->released_room);
     inbox->released[inbox->released_count++] = token;

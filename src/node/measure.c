@@ -37,8 +37,7 @@ void sl_measure_close(sl_measure *m) {
 }
 
 void sl_measure_begin(sl_measure *m) {
-    if (m->weights != NULL)
-        memset(m->weights, 0, sums_of(m) * sizeof *m->weights);
+    memset(m->weights, 0, sums_of(m) * sizeof *m->weights);
 }
 
 void sl_measure_add(sl_measure *m, size_t neighbour, double weight, size_t first,

@@ -46,9 +46,8 @@ static void begin_step(sl_node *n) {
     const sl_exchange_step *step = &n->step.what;
     n->state.in = step->in;
     n->state.self_weight = step->self_weight;
-    n->state.slot = step->in.count > 0
-                        ? sl_peer_index(n->view.peers, n->inbox.peer_count, step->in.peers[0])
-                        : n->inbox.peer_count;
+    n->state.slot = step->in.count > 0 ? sl_route_slot(&n->view.route, step->in.peers[0])
+                                       : n->view.route.peer_count;
     n->step.outgoing =
         sl_codecs_find(&n->view.codecs, step->published.count, step, n->state.exchange);
     if (step->compressor != NULL)
@@ -88,7 +87,7 @@ static bool find_step(sl_node *n, uint32_t *number, sl_exchange_step *out) {
     if (found && n->state.alone)
         leave_out_others(out);
     else if (found)
-        sl_fold_apply(&n->view.fold, &n->view.route, n->view.peers, n->inbox.peer_count, out);
+        sl_fold_apply(&n->view.fold, &n->view.route, out);
     return found;
 }
 
@@ -465,7 +464,7 @@ static void give_up(sl_node *n) {
 }
 
 static void renew(sl_node *n, uint32_t peer) {
-    const uint32_t slot = sl_peer_index(n->view.peers, n->inbox.peer_count, peer);
+    const uint32_t slot = sl_route_slot(&n->view.route, peer);
     assert(n->state.round == 0);
     if (slot < n->inbox.peer_count)
         sl_inbox_empty(&n->inbox, &n->inbox.queues[slot]);

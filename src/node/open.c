@@ -20,32 +20,22 @@ static size_t count_replicas(const sl_algorithm *a, const sl_algorithm_config *c
     return !a->keeps_replicas ? 0 : c->replicas == SL_REPLICAS_SUM ? 1 : width;
 }
 
-/* Those that are parts of one. */
-static bool allocate_received(sl_state *s, size_t count) {
-    s->received = s->vec->allocate(count * s->dimension);
-    for (; s->received != NULL && s->replica_count < count; s->replica_count++)
-        s->replicas[s->replica_count] = s->received + s->replica_count * s->dimension;
-    return s->received != NULL;
-}
-
-static bool allocate_each(sl_state *s, size_t count) {
-    for (; s->replica_count < count; s->replica_count++)
-        if ((s->replicas[s->replica_count] = s->vec->allocate(s->dimension)) == NULL)
-            return false;
-    return true;
-}
-
 static bool allocate_replicas(sl_node *n) {
     sl_state *s = &n->state;
     const uint32_t width = sl_route_width(&n->view.route);
     const size_t count = count_replicas(n->algorithm, &n->settings.plan->config, &s->shapes, width);
+    const bool are_parts = n->algorithm->received_length != NULL && count > 0;
     s->slots = width;
     s->replicas = calloc(count + 1, sizeof *s->replicas);
     s->numbers = calloc(width + 1u, sizeof *s->numbers);
-    if (s->replicas == NULL || s->numbers == NULL)
-        return false;
-    return n->algorithm->received_length != NULL && count > 0 ? allocate_received(s, count)
-                                                              : allocate_each(s, count);
+    s->received = are_parts ? s->vec->allocate(count * s->dimension) : NULL;
+    bool complete = s->replicas != NULL && s->numbers != NULL && (s->received || !are_parts);
+    for (size_t i = 0; complete && i < count; i++, s->replica_count++) {
+        s->replicas[i] =
+            are_parts ? s->received + i * s->dimension : s->vec->allocate(s->dimension);
+        complete = s->replicas[i] != NULL;
+    }
+    return complete;
 }
 
 static bool take_vector(sl_node *n, float **out) {
@@ -165,16 +155,9 @@ static uint32_t choose_batch(const sl_node *n, size_t width) {
 }
 
 static bool open_staging(sl_node *n, size_t width) {
-    const sl_node_settings *s = &n->settings;
     n->view.batch = choose_batch(n, width);
-    return sl_staging_open(&n->view.staging,
-                           &(sl_staging_settings){.vec = s->vec,
-                                                  .width = width,
-                                                  .batch = n->view.batch,
-                                                  .part_bytes = n->view.codecs.part_bytes_max,
-                                                  .receive_rows = s->receive_rows,
-                                                  .notify_fd = s->notify_fd,
-                                                  .direct = s->direct}) == 0;
+    return sl_staging_open(&n->view.staging, &n->settings, width * n->view.batch,
+                           n->view.codecs.part_bytes_max) == 0;
 }
 
 static bool allocate_steps(sl_node *n) {
@@ -198,11 +181,10 @@ static size_t count_measured(const sl_node *n) {
 }
 
 static bool allocate_of_view(sl_node *n) {
-    const uint32_t count = sl_route_peers(&n->view.route, &n->view.peers);
     return allocate_replicas(n) && allocate_buffer(n) && allocate_steps(n) &&
            sl_measure_open(&n->view.measured, n->settings.vec, sl_route_width(&n->view.route),
                            count_measured(n), n->settings.dimension) == 0 &&
-           sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
+           sl_inbox_open(&n->inbox, n->view.route.peer_count, n->settings.inbox_parts,
                          sl_staging_tokens_max(&n->view.staging)) == 0;
 }
 
@@ -286,13 +268,10 @@ static int find_gap(const sl_node *n, const sl_node_view *view, bool *out, sl_er
     *out = false;
     for (uint32_t i = 0; i < view->broken_count && result == 0 && !*out; i++) {
         sl_route route;
-        const uint32_t *peers;
         result = sl_route_open(&route, n->algorithm, config, view->topology, &view->members,
                                view->broken[i].low, &n->state.shapes, NULL, error);
-        if (result == 0) {
-            const uint32_t count = sl_route_peers(&route, &peers);
-            *out = sl_peer_index(peers, count, view->broken[i].high) < count;
-        }
+        if (result == 0)
+            *out = sl_route_slot(&route, view->broken[i].high) < route.peer_count;
         sl_route_close(&route);
     }
     return result;
@@ -312,8 +291,7 @@ int sl_node_turn(sl_node *n, const sl_node_view *view, sl_error *error) {
     int result = open_view(n, &view->members, error);
     if (result == 0 && sl_algorithm_voids(n->algorithm))
         result = find_gap(n, view, &n->view.is_cut, error);
-    return result == 0 && sl_fold_open(&n->view.fold, view, n->settings.rank, n->view.peers,
-                                       n->inbox.peer_count) != 0
+    return result == 0 && sl_fold_open(&n->view.fold, view, &n->view.route) != 0
                ? no_memory(n, error)
                : result;
 }
@@ -393,8 +371,8 @@ size_t sl_node_part_bytes_max(const sl_node *n) {
 }
 
 uint32_t sl_node_peers(const sl_node *n, const uint32_t **peers) {
-    *peers = n->view.peers;
-    return n->inbox.peer_count;
+    *peers = n->view.route.peers;
+    return n->view.route.peer_count;
 }
 
 size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max) {

@@ -93,15 +93,6 @@ static bool is_mutual(const sl_exchange_step *step) {
            memcmp(in->peers, out->peers, in->count * sizeof *in->peers) == 0;
 }
 
-static sl_stay stays(const sl_node *n) {
-    if (n->state.sum != NULL)
-        return SL_STAY_ROOM;
-    return n->settings.vec->on_host &&
-                   sl_codec_sends_vector(n->step.outgoing->codec, n->step.what.stage)
-               ? sl_route_stays(&n->view.route, n->state.exchange, n->step.number, &n->step.what)
-               : SL_STAY_NONE;
-}
-
 int sl_outgoing_begin(sl_node *n, sl_error *error) {
     const bool silent = n->step.what.stage->speaks != NULL && n->state.silent;
     n->step.message = (sl_outbound){.exchange = n->state.exchange,
@@ -110,7 +101,7 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
                                     .to = n->step.what.out,
                                     .silent = silent,
                                     .mutual = is_mutual(&n->step.what),
-                                    .stays = stays(n),
+                                    .stays = sl_outgoing_stays(n),
                                     .room = n->state.sum != NULL ? sl_rooms_home(n) : 0};
     n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
     *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=

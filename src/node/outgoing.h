@@ -8,6 +8,8 @@
 bool sl_outgoing_is_plain_gossip(const sl_node *n);
 /* May the step's vector be prepared part by part? Otherwise all of it is prepared before. */
 bool sl_outgoing_adapts(const sl_node *n);
+/* How long does the step's message stay as it is? */
+sl_stay sl_outgoing_stays(const sl_node *n);
 /* Begins the step's message; fills n->message. */
 int sl_outgoing_begin(sl_node *n, sl_error *error);
 /* Encodes the rest of it, which goes to nobody. */

@@ -13,9 +13,9 @@
 #include "node/fold.h"
 #include "node/inbox.h"
 #include "node/measure.h"
-#include "node/route.h"
 #include "node/staging.h"
 #include "optim/direction.h"
+#include "route/route.h"
 #include "starling/node.h"
 
 /* One in-neighbour's message in the step under way. */
@@ -39,7 +39,6 @@ typedef struct sl_group {
 /* What follows from who the members are, and from their edges: it ends with the view. */
 typedef struct sl_view_state {
     sl_route route;
-    const uint32_t *peers; /* (inbox.peer_count) the route's */
     sl_codecs codecs;
     sl_staging staging;
     uint32_t batch; /* parts that are combined at once, where sl_codec_joins them */

@@ -1,9 +1,9 @@
 /* form.c - see form.h. Each form says what its first half does. */
-#include "node/form.h"
+#include "route/form.h"
 
 #include <string.h>
 
-#include "node/double_tree.h"
+#include "route/double_tree.h"
 
 static sl_range half_of(sl_range range, bool upper) {
     const size_t middle = (2 * range.from + range.count) / 2;
@@ -67,11 +67,7 @@ static sl_range summed_on(line l, sl_range range) {
     return sl_shard(range, (l.at + 1) % l.count, l.count);
 }
 
-static line all(const sl_form *f, uint32_t place) {
-    return (line){.stride = 1, .count = f->places, .at = place};
-}
-
-/* ---- torus ---- */
+/* ---- torus; a ring is one of one row ---- */
 
 static line row_of(const sl_form *f, uint32_t place) {
     return (line){place / f->group * f->group, 1, f->group, place % f->group};
@@ -126,33 +122,18 @@ static sl_move to_the_middle(const sl_form *f, uint32_t place) {
     return place == f->middle ? take(SL_EVERYWHERE, f->all) : send(f->middle, f->all);
 }
 
-static sl_move up_the_tree(const sl_form *f, uint32_t place, uint32_t step) {
+/* Of so many places, the first ones. */
+static sl_move up_the_tree(const sl_form *f, uint32_t places, uint32_t place, uint32_t step) {
     const uint32_t h = 1u << step;
     if (place % (2 * h) == h)
         return send(place - h, f->all);
-    return place % (2 * h) == 0 && h < f->places - place ? take(place + h, f->all) : rest();
+    return place % (2 * h) == 0 && h < places - place ? take(place + h, f->all) : rest();
 }
 
 static sl_move fold(const sl_form *f, uint32_t place, uint32_t power) {
     if (place >= power)
         return send(place - power, f->all);
     return power < f->places - place ? take(place + power, f->all) : rest();
-}
-
-/* Of p places, after the others' fold. */
-static sl_move fold_up(const sl_form *f, uint32_t place, uint32_t step) {
-    const sl_form tree = {.places = largest_power(f->places), .all = f->all};
-    if (step == 0)
-        return fold(f, place, tree.places);
-    return place < tree.places ? up_the_tree(&tree, place, step - 1) : rest();
-}
-
-static sl_move double_up(const sl_form *f, uint32_t place, uint32_t step) {
-    const uint32_t power = largest_power(f->places);
-    if (step == 0)
-        return fold(f, place, power);
-    const uint32_t other = place ^ 1u << (step - 1);
-    return place < power ? (sl_move){other, other, f->all, f->all} : rest();
 }
 
 /* What a place below p keeps after the fold and `steps` halvings. */
@@ -164,32 +145,38 @@ static sl_range kept_of(const sl_form *f, uint32_t place, uint32_t steps) {
 }
 
 static sl_move halve(const sl_form *f, uint32_t place, uint32_t step) {
-    const uint32_t power = largest_power(f->places), h = power >> step;
-    if (step == 0)
-        return fold(f, place, power);
-    if (place >= power)
-        return rest();
-    const sl_range range = kept_of(f, place, step - 1);
+    const uint32_t h = largest_power(f->places) >> (step + 1);
+    const sl_range range = kept_of(f, place, step);
     return (sl_move){.to = place ^ h,
                      .from = place ^ h,
                      .leaves = half_of(range, (place & h) == 0),
                      .comes = half_of(range, (place & h) != 0)};
 }
 
+static sl_move after_a_fold(const sl_form *f, uint32_t place, uint32_t step) {
+    const uint32_t power = largest_power(f->places);
+    if (step == 0)
+        return fold(f, place, power);
+    if (place >= power)
+        return rest();
+    const uint32_t other = place ^ 1u << (step - 1);
+    if (f->kind == SL_ALL_REDUCE_RECURSIVE_DOUBLING)
+        return (sl_move){other, other, f->all, f->all};
+    return f->kind == SL_ALL_REDUCE_HALVING_DOUBLING ? halve(f, place, step - 1)
+                                                     : up_the_tree(f, power, place, step - 1);
+}
+
 /* ---- all of them ---- */
 
 static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
     switch (f->kind) {
-    case SL_ALL_REDUCE_RING:
-        return round_the_ring(all(f, place), f->all, step);
     case SL_ALL_REDUCE_TREE:
-        return f->folds ? fold_up(f, place, step) : up_the_tree(f, place, step);
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
-        return double_up(f, place, step);
     case SL_ALL_REDUCE_HALVING_DOUBLING:
-        return halve(f, place, step);
+        return f->folds ? after_a_fold(f, place, step) : up_the_tree(f, f->places, place, step);
     case SL_ALL_REDUCE_HIERARCHICAL:
         return in_groups(f, place, step);
+    case SL_ALL_REDUCE_RING:
     case SL_ALL_REDUCE_TORUS_2D:
         return on_torus(row_of(f, place), column_of(f, place), f->all, step);
     case SL_ALL_REDUCE_TWO_RINGS:
@@ -205,17 +192,15 @@ static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
 /* Of the first half. */
 static uint32_t steps_in(const sl_form *f) {
     switch (f->kind) {
-    case SL_ALL_REDUCE_RING:
-        return f->places - 1;
     case SL_ALL_REDUCE_TREE:
-        if (f->folds)
-            return 1 + log_of(largest_power(f->places));
-        return f->places > 1 ? log_of(f->places - 1) + 1 : 0;
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
     case SL_ALL_REDUCE_HALVING_DOUBLING:
-        return 1 + log_of(largest_power(f->places));
+        return f->folds        ? 1 + log_of(largest_power(f->places))
+               : f->places > 1 ? log_of(f->places - 1) + 1
+                               : 0;
     case SL_ALL_REDUCE_HIERARCHICAL:
         return f->group - 1 + group_count(f) - 1;
+    case SL_ALL_REDUCE_RING:
     case SL_ALL_REDUCE_TORUS_2D:
         return torus_steps(f);
     case SL_ALL_REDUCE_TWO_RINGS:
@@ -294,25 +279,15 @@ static uint32_t root_of(uint32_t n) {
 
 static uint32_t group_of(sl_all_reduce_form kind, uint32_t group, uint32_t n) {
     const uint32_t wanted = group == 0 ? root_of(n) : group < n ? group : n;
-    switch (kind) {
-    case SL_ALL_REDUCE_TORUS_2D:
-    case SL_ALL_REDUCE_TWO_RINGS:
+    if (kind == SL_ALL_REDUCE_TORUS_2D || kind == SL_ALL_REDUCE_TWO_RINGS)
         return divisor_up_to(wanted, n);
-    case SL_ALL_REDUCE_HIERARCHICAL:
-        return wanted;
-    case SL_ALL_REDUCE_RING:
-    case SL_ALL_REDUCE_TREE:
-    case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
-    case SL_ALL_REDUCE_HALVING_DOUBLING:
-    case SL_ALL_REDUCE_DOUBLE_TREE:
-    case SL_ALL_REDUCE_STAR:
-        break;
-    }
-    return 1;
+    return kind == SL_ALL_REDUCE_HIERARCHICAL ? wanted : kind == SL_ALL_REDUCE_RING ? n : 1;
 }
 
 sl_form sl_form_of(sl_all_reduce_form kind, uint32_t group, uint32_t places, size_t dimension) {
-    return (sl_form){kind, places, group_of(kind, group, places), 0, {0, dimension}, false};
+    const bool folds =
+        kind == SL_ALL_REDUCE_RECURSIVE_DOUBLING || kind == SL_ALL_REDUCE_HALVING_DOUBLING;
+    return (sl_form){kind, places, group_of(kind, group, places), 0, {0, dimension}, folds};
 }
 
 sl_form sl_form_of_merges(uint32_t places, size_t dimension) {

@@ -1,5 +1,5 @@
 /* route.c - see route.h. */
-#include "node/route.h"
+#include "route/route.h"
 
 #include <stdlib.h>
 
@@ -14,6 +14,10 @@ static bool is_formed(const sl_route *r) {
            (route == SL_ROUTE_SERVER && !is_sharded(r));
 }
 
+static int no_memory(const sl_route *r, uint32_t peers, sl_error *error) {
+    return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, peers);
+}
+
 /* The places before and after this node's. */
 static uint32_t before(const sl_route *r, uint32_t steps) {
     return (r->place + r->nodes - steps % r->nodes) % r->nodes;
@@ -24,20 +28,17 @@ static uint32_t after(const sl_route *r, uint32_t steps) {
 }
 
 static int open_rows(sl_route *r, bool unites, sl_error *error) {
-    const uint32_t *peers, count = sl_topology_peers(r->topology, r->rank, &peers),
-                           degree = sl_topology_degree_max(r->topology);
+    const uint32_t degree = sl_topology_degree_max(r->topology);
     r->rows = calloc(SL_ROUTE_ROWS + 1, sizeof *r->rows);
     bool complete = r->rows != NULL;
     for (size_t k = 0; complete && k <= SL_ROUTE_ROWS; k++) {
         sl_route_row *kept = &r->rows[k];
         kept->peers = malloc((degree + (size_t)1) * sizeof *kept->peers);
         kept->weights = malloc((degree + (size_t)1) * sizeof *kept->weights);
-        kept->united = unites ? malloc((count + (size_t)1) * sizeof *kept->united) : NULL;
+        kept->united = unites ? malloc((r->peer_count + (size_t)1) * sizeof *kept->united) : NULL;
         complete = kept->peers && kept->weights && (kept->united != NULL) == unites;
     }
-    return complete
-               ? 0
-               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, count);
+    return complete ? 0 : no_memory(r, r->peer_count, error);
 }
 
 static void close_rows(sl_route *r) {
@@ -53,10 +54,6 @@ static sl_range shard(const sl_route *r, uint32_t place) {
     return sl_shard(r->all, place, r->nodes);
 }
 
-static sl_row nobody(void) {
-    return (sl_row){0};
-}
-
 static sl_row only(const sl_route *r, uint32_t place) {
     return (sl_row){.count = 1, .peers = &r->ranks[place], .weights = r->ones};
 }
@@ -67,14 +64,13 @@ static sl_row everybody_else(const sl_route *r) {
 
 /* Of a symmetric W: what a peer is given is also what it gives. */
 static void unite_row(const sl_route *r, sl_route_row *kept) {
-    const uint32_t *peers, count = sl_topology_peers(r->topology, r->rank, &peers);
-    for (uint32_t p = 0, k = 0; p < count; p++) {
-        const bool met = k < kept->row.count && peers[p] == kept->row.peers[k];
+    for (uint32_t p = 0, k = 0; p < r->peer_count; p++) {
+        const bool met = k < kept->row.count && r->peers[p] == kept->row.peers[k];
         kept->united[p] = met ? kept->row.weights[k] : 0;
         k += met;
     }
-    kept->row.count = count;
-    kept->row.peers = peers;
+    kept->row.count = r->peer_count;
+    kept->row.peers = r->peers;
     kept->row.weights = kept->united;
 }
 
@@ -114,7 +110,7 @@ static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
 }
 
 static sl_row whom(const sl_route *r, uint32_t place) {
-    return place == SL_NOWHERE      ? nobody()
+    return place == SL_NOWHERE      ? (sl_row){0}
            : place == SL_EVERYWHERE ? everybody_else(r)
                                     : only(r, place);
 }
@@ -142,8 +138,7 @@ static sl_exchange_step merging(const sl_route *r, bool gather, uint32_t index) 
 }
 
 static sl_exchange_step to_nobody(const sl_route *r) {
-    return (sl_exchange_step){
-        .in = nobody(), .out = nobody(), .published = r->all, .self_weight = 1};
+    return (sl_exchange_step){.published = r->all, .self_weight = 1};
 }
 
 static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t index) {
@@ -155,8 +150,8 @@ static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t ind
                                   .separate = true,
                                   .self_weight = 1};
     bool to_itself = index == 0;
-    return (sl_exchange_step){.in = to_itself ? nobody() : only(r, before(r, index)),
-                              .out = to_itself ? nobody() : only(r, after(r, index)),
+    return (sl_exchange_step){.in = to_itself ? (sl_row){0} : only(r, before(r, index)),
+                              .out = to_itself ? (sl_row){0} : only(r, after(r, index)),
                               .published = shard(r, after(r, index)),
                               .coming = own,
                               .self_weight = to_itself};
@@ -269,13 +264,15 @@ static int list_ranks(sl_route *r, const sl_members *members, sl_error *error) {
     r->others = calloc(r->nodes, sizeof *r->others);
     r->ones = calloc(r->nodes, sizeof *r->ones);
     if (!r->ranks || !r->others || !r->ones)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, r->nodes);
+        return no_memory(r, r->nodes, error);
     for (uint32_t k = 0, other = 0; k < r->nodes; k++) {
         r->ranks[k] = members->ranks != NULL ? members->ranks[k] : k;
         r->ones[k] = 1;
         if (k != r->place)
             r->others[other++] = r->ranks[k];
     }
+    r->peers = r->others;
+    r->peer_count = r->nodes - 1;
     return 0;
 }
 
@@ -286,28 +283,27 @@ static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_erro
                   ? sl_form_of(SL_ALL_REDUCE_STAR, 1, r->nodes, r->all.count)
                   : sl_form_of(config->all_reduce, config->group, r->nodes, r->all.count);
     r->form.middle = route == SL_ROUTE_SERVER ? (uint32_t)r->server : 0;
-    const uint32_t *peers, room = r->nodes + sl_topology_peers(r->topology, r->rank, &peers);
-    r->partners = calloc(room, sizeof *r->partners);
+    const uint32_t *edges, degree = sl_topology_peers(r->topology, r->rank, &edges);
+    r->peers = r->partners = calloc(r->nodes + degree, sizeof *r->partners);
     if (r->partners == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, r->nodes);
-    r->partner_count = sl_form_partners(&r->form, r->place, r->partners);
-    for (uint32_t i = 0; i < r->partner_count; i++)
+        return no_memory(r, r->nodes, error);
+    r->peer_count = sl_form_partners(&r->form, r->place, r->partners);
+    for (uint32_t i = 0; i < r->peer_count; i++)
         r->partners[i] = r->ranks[r->partners[i]];
-    for (uint32_t i = 0; route == SL_ROUTE_BOTH && i < room - r->nodes; i++)
-        r->partner_count = sl_peer_add(r->partners, r->partner_count, peers[i]);
+    for (uint32_t i = 0; route == SL_ROUTE_BOTH && i < degree; i++)
+        r->peer_count = sl_peer_add(r->partners, r->peer_count, edges[i]);
     return 0;
 }
 
 /* All whom it meets. */
 static int list_met(sl_route *r, sl_error *error) {
     const size_t meetings = sl_route_period(r) * (r->colours + (size_t)1);
-    const uint32_t *peers, count = sl_topology_peers(r->topology, r->rank, &peers);
-    r->partners = calloc(count + 1u, sizeof *r->partners);
+    const uint32_t *edges, degree = sl_topology_peers(r->topology, r->rank, &edges);
+    r->peer_count = 0;
+    r->peers = r->partners = calloc(degree + 1u, sizeof *r->partners);
     for (size_t i = 0; r->partners != NULL && i < meetings; i++)
-        r->partner_count = sl_peer_add(r->partners, r->partner_count, r->meets[i]);
-    return r->partners != NULL
-               ? 0
-               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, count);
+        r->peer_count = sl_peer_add(r->partners, r->peer_count, r->meets[i]);
+    return r->partners != NULL ? 0 : no_memory(r, degree, error);
 }
 
 /* The tree, as this node sees it. */
@@ -321,8 +317,7 @@ static int list_meetings(sl_route *r, const sl_algorithm_config *config, sl_erro
         calloc(tree.colours + 1u, sizeof *r->meets); /* and nobody, where there is no other */
     r->within = calloc(tree.nodes, sizeof *r->within);
     if (!r->meets || !r->within || sl_relay_tree_within(&tree, r->rank, r->within) != 0)
-        result =
-            sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, tree.nodes);
+        result = no_memory(r, tree.nodes, error);
     else
         sl_relay_tree_peers(&tree, r->rank, r->meets);
     if (result == 0)
@@ -343,8 +338,7 @@ static int list_budgets(sl_route *r, sl_error *error) {
     return r->of_edge != NULL
                ? sl_budget_edges(&r->config->budget, &r->config->compressor, r->topology,
                                  r->shapes.dimension, note_budget, r, error)
-               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u links", r->rank,
-                         r->colours);
+               : no_memory(r, r->colours, error);
 }
 
 int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
@@ -364,6 +358,7 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
                     .shapes = *shapes,
                     .average_period = (uint32_t)sl_algorithm_average_period(algorithm, config)};
     int result = 0;
+    r->peer_count = sl_topology_peers(topology, rank, &r->peers);
     const bool unites =
         r->algorithm->route == SL_ROUTE_TOPOLOGY && config->replicas == SL_REPLICAS_PER_NEIGHBOUR;
     if (unites || sl_topology_is_endless(topology))
@@ -481,17 +476,6 @@ uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
     return low < count && peers[low] == peer ? low : count;
 }
 
-uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
-    if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
-        return sl_topology_peers(r->topology, r->rank, peers);
-    if (is_formed(r) || meets(r)) {
-        *peers = r->partners;
-        return r->partner_count;
-    }
-    *peers = r->others;
-    return r->nodes - 1;
-}
-
 /* Does each exchange go along all edges that there ever are? */
 static bool goes_to_all(const sl_route *r) {
     return r->rows != NULL && r->rows[0].united != NULL;
@@ -525,13 +509,12 @@ bool sl_route_varies(const sl_route *r) {
 }
 
 uint32_t sl_route_width(const sl_route *r) {
-    const uint32_t *peers, count = sl_route_peers(r, &peers);
     const sl_route_kind route = r->algorithm->route;
     const bool meets_all = is_formed(r) ? r->form.kind == SL_ALL_REDUCE_STAR
                                         : route != SL_ROUTE_TOPOLOGY || goes_to_all(r);
     uint32_t widest = is_formed(r) && r->nodes > 1;
     if (meets_all)
-        return count;
+        return r->peer_count;
     if (is_formed(r) && route != SL_ROUTE_BOTH)
         return widest;
     const uint32_t degree = sl_topology_degree_max(r->topology); /* 0: it is not endless */

@@ -26,9 +26,9 @@
 
 #include "algorithm/gossip/edge_colours.h"
 #include "algorithm/gossip/relay_tree.h"
-#include "node/form.h"
-#include "starling/node.h"
+#include "route/form.h"
 #include "starling/ranges.h"
+#include "starling/view.h"
 
 typedef struct sl_exchange_step {
     const sl_stage *stage;
@@ -67,9 +67,10 @@ typedef struct sl_route {
     sl_shapes shapes;
     uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
     double *ones;
-    sl_form form;       /* all-reduce, merge, one server */
-    uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
-    uint32_t partner_count;
+    sl_form form;          /* all-reduce, merge, one server */
+    const uint32_t *peers; /* (peer_count) every one ever, sorted */
+    uint32_t peer_count;
+    uint32_t *partners;            /* where the list is the route's own; else NULL */
     uint32_t colours;              /* tree, edges */
     uint32_t *meets;               /* (slots, colours + 1) whom it meets, or SL_NOBODY */
     sl_compressor_config *of_edge; /* (colours) where links have budgets; else NULL */
@@ -95,15 +96,10 @@ bool sl_route_step_ahead(const sl_route *route, uint64_t exchange, uint32_t numb
                          sl_exchange_step *out);
 /* Exchanges until the same ranges go out again. */
 uint32_t sl_route_period(const sl_route *route);
-/* How long does what this step publishes stay as it is? */
-sl_stay sl_route_stays(const sl_route *route, uint64_t exchange, uint32_t number,
-                       const sl_exchange_step *step);
 /* What `peer`, an in-neighbour of the step, sends in it. */
 sl_range sl_route_range(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
 /* At least as many elements as any message of any node has; the same at all nodes. */
 size_t sl_route_longest(const sl_route *route);
-/* Every peer ever, sorted; borrowed. */
-uint32_t sl_route_peers(const sl_route *route, const uint32_t **peers);
 /* How many exchanges an in-neighbour can run ahead, plus one. */
 uint32_t sl_route_window(const sl_route *route);
 /* How many nodes' vectors have come to this one when the exchange is over, its own included; of a
@@ -118,5 +114,9 @@ uint32_t sl_route_width(const sl_route *route);
 float sl_route_own_weight(const sl_row *in, const sl_row *out);
 /* Index of the peer among `count` sorted ones; `count`: it is not among them. */
 uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer);
+/* Which of the peers it is; peer_count: none. */
+static inline uint32_t sl_route_slot(const sl_route *route, uint32_t peer) {
+    return sl_peer_index(route->peers, route->peer_count, peer);
+}
 
 #endif

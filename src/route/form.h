@@ -40,10 +40,10 @@ static inline sl_range sl_shard(sl_range range, uint32_t k, uint32_t n) {
 typedef struct sl_form {
     sl_all_reduce_form kind;
     uint32_t places;
-    uint32_t group;  /* places in a row, or in a group; 1 for forms without */
+    uint32_t group;  /* places in a row, of a ring all, or in a group; 1 for forms without */
     uint32_t middle; /* of a star: the first place, or a server's */
     sl_range all;    /* what is summed up */
-    bool folds;      /* a tree of p places, with a fold before it */
+    bool folds;      /* of p places, with a fold before it */
 } sl_form;
 
 #define SL_NOWHERE UINT32_MAX
