@@ -36,9 +36,7 @@ START_TEST(listed_weights_are_taken_and_self_weights_completed) {
 
 /* ---- mistakes ---- */
 
-static const struct {
-    const char *json, *complaint;
-} mistakes[] = {
+static const refusal mistakes[] = {
     {"{'nodes': 8, 'famly': 'ring'}", "unknown key \"famly\"; did you mean \"family\"?"},
     {"{'nodes': 8, 'family': 'rnig'}", "family: \"rnig\" is not known; did you mean \"ring\"?"},
     {"{'nodes': 8, 'zzz': 1}", "unknown key \"zzz\"; it must be one of nodes, family, weights"},
@@ -197,7 +195,7 @@ START_TEST(weights_that_were_not_rounded_stay) {
 
 START_TEST(every_mistake_is_named) {
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
-        expect_refusal(mistakes[i].json, mistakes[i].complaint);
+        expect_refusal(mistakes[i].text, mistakes[i].said);
     sl_topology *t = NULL;
     ck_assert_int_eq(sl_topology_load(&t, "/nowhere/ring.json", &error), SL_EFILE);
     ck_assert_str_eq(error.text, "/nowhere/ring.json: No such file or directory");
