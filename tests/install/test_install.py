@@ -40,11 +40,6 @@ def one(pattern):
     return found[0]
 
 
-def build_options():
-    listing = call("meson", "introspect", BUILD, "--buildoptions", stderr=None)
-    return {option["name"]: option["value"] for option in json.loads(listing)}
-
-
 def commands():
     """All commands as lists of words: [], ["run"], ["topology"], ["topology", "make"], ..."""
     found, wanted = [], [[]]
@@ -77,7 +72,8 @@ def pkg_config(*options):
 
 def compile_and_run(scene, source, flags, *arguments):
     """The program, and what it says with these arguments."""
-    sanitize = build_options()["b_sanitize"]
+    listing = json.loads(call("meson", "introspect", BUILD, "--buildoptions", stderr=None))
+    sanitize = next(each["value"] for each in listing if each["name"] == "b_sanitize")
     if sanitize != "none":
         flags = [*flags, "-fsanitize=" + sanitize]
     program = scene.path("program")
