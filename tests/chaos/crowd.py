@@ -12,13 +12,13 @@ import time
 from _scene import SLOWER, read_bytes, check, run_tests, wait_until
 from _greetings import GREETING, KEY, PROOF, WELCOME, Prover, greeting, message
 from _ports import free_ports
+from _slow import costs
 from by_hand import PAIR
 from _keyed import check_both, make_keys, with_key
 from strangers import start, wait_listening
 
 COUNT = int(os.environ.get("STARLING_CROWD", "2000"))
 AT_ONCE = 1000
-PAGE = os.sysconf("SC_PAGE_SIZE")
 KINDS = {
     "silence": b"",
     "a byte": b"\1",
@@ -41,22 +41,18 @@ class Watched:
     """An agent's process: its descriptors and memory, seen from outside."""
 
     def __init__(self, pid):
-        self.pid, self.descriptors, self.open = pid, 0, True
-        self.memory = 0
+        self.pid, self.descriptors, self.memory, self.open = pid, 0, 0, True
         self.thread = threading.Thread(target=self.watch)
-        self.first = self.resident()
+        _, self.first = costs(pid)
         self.thread.start()
-
-    def resident(self):
-        with open(f"/proc/{self.pid}/statm") as file:
-            return int(file.read().split()[1]) * PAGE
 
     def watch(self):
         """Until it ends, too."""
         while self.open:
             try:
-                self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.pid}/fd")))
-                self.memory = max(self.memory, self.resident() - self.first)
+                descriptors, memory = costs(self.pid)
+                self.descriptors = max(self.descriptors, descriptors)
+                self.memory = max(self.memory, memory - self.first)
             except (OSError, IndexError):
                 return
             time.sleep(0.01)
@@ -155,13 +151,13 @@ def an_agent_with_a_key_waits_in_a_crowd(scene):
     wait_listening(ports[0])
     pid = first.process.pid
     first.wait_for("come up: 1 (")
-    memory, before = Watched(pid), len(os.listdir(f"/proc/{pid}/fd"))
+    memory, (before, _) = Watched(pid), costs(pid)
     acts = [lambda: come_in_sequence(ports[0], COUNT)]
     for says in (*map(KINDS.get, ("silence", "a head alone", "garbage")), lambda s: greet(s, 1, 0)):
         acts.append(lambda says=says: come_at_once(ports[0], says))
     measured = [measure(pid, ports[0], greet, act) for act in acts]
     slowest, most = map(max, zip(*measured))
-    wait_until(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before + 2, "all are ended", 10)
+    wait_until(lambda: costs(pid)[0] <= before + 2, "all are ended", 10)
     memory.end()
     print(f"# memory +{memory.memory / 2**20:.2f} MiB, the slowest {slowest:.3f} s", flush=True)
     second = start(scene, experiment, 1, roster, "out1", *extra)
