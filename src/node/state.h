@@ -2,9 +2,8 @@
  *
  * open.c opens and closes a node, and what of it follows from the view. node.c goes from event to
  * event, step to step and round to round. outgoing.c makes the message that a step sends;
- * incoming.c takes what comes and combines it; fold.c takes broken edges out of a step. rooms.c:
- * models that move.
- * pieces.c lists what a checkpoint keeps.
+ * incoming.c takes what comes and combines it; fold.c takes broken edges out of a step, voiding.c a
+ * whole exchange back. rooms.c: models that move. pieces.c lists what a checkpoint keeps.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
