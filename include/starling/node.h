@@ -318,7 +318,8 @@ SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from
 /* Begin no round after `round`, which has not ended; 0: no limit. */
 SL_API void sl_node_hold(sl_node *node, uint64_t round);
 /* Of the round under way: what of the model is as the round will leave it, one range after the
- * other, and where that model is. Where they come one by one; false: there are no more yet. */
+ * other, and where that model is, of a device once its operations so far are done. Where they come
+ * one by one; false: there are no more yet. */
 SL_API bool sl_node_mixed(const sl_node *node, uint32_t index, sl_range *out, const float **model);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);

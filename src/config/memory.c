@@ -138,7 +138,8 @@ static size_t kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dim
 
 /* Where neighbours may read an agent's model it moves (node.h). */
 static size_t rooms_bytes(const sl_experiment *e, const sl_node_settings *settings) {
-    return e->transport.memory == SL_MEMORY_AUTO && sl_node_moves(settings)
+    return e->transport.memory == SL_MEMORY_AUTO && sl_buckets_of(e) == SL_OVERLAP_NONE &&
+                   sl_node_moves(settings)
                ? (SL_NODE_ROOMS - 1) * settings->dimension * sizeof(float)
                : 0;
 }

@@ -417,16 +417,25 @@ int sl_incoming_combine(sl_node *n, bool left, sl_error *error) {
     return result;
 }
 
+/* Of buckets each is a step, and the last one ends with the exchange. */
+static bool find_mixed(const sl_node *n, uint32_t index, sl_range *out) {
+    const sl_ranges *buckets = n->settings.buckets;
+    const sl_group *g = n->room.groups;
+    const bool is_there = buckets != NULL ? index < n->step.what.bucket
+                                          : n->step.group_count == 1 && index < g->combined;
+    if (is_there)
+        *out = buckets != NULL ? buckets->items[index]
+                               : sl_node_part_range(g->set, g->range.from, index);
+    return is_there;
+}
+
 /* Nothing changes the model after it is combined. */
 bool sl_node_mixed(const sl_node *n, uint32_t index, sl_range *out, const float **model) {
     const sl_algorithm *a = n->algorithm;
-    const sl_group *g = n->room.groups;
     const bool stays = a->route == SL_ROUTE_TOPOLOGY && a->stage_count == 1 && a->settle == NULL &&
-                       a->finish == NULL && n->settings.buckets == NULL && n->settings.vec->on_host;
-    if (!stays || !n->round.exchanging || !n->step.what.in_place || n->step.group_count != 1 ||
-        index >= g->combined)
+                       a->finish == NULL;
+    if (!stays || !n->round.exchanging || !n->step.what.in_place || !find_mixed(n, index, out))
         return false;
-    *out = sl_node_part_range(g->set, g->range.from, index);
     *model = n->state.sum != NULL ? n->state.sum : n->state.x;
     return true;
 }

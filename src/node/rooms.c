@@ -24,7 +24,7 @@ bool sl_node_moves(const sl_node_settings *s) {
     bool any = false;
     for (size_t i = 0; a != NULL && a->async == NULL && i < a->stage_count; i++)
         any = any || moves(&a->stages[i]);
-    return any && !s->lends && s->plan->phase_count == 0 &&
+    return any && !s->lends && s->buckets == NULL && s->plan->phase_count == 0 &&
            config->compressor.kind == SL_COMPRESSOR_IDENTITY;
 }
 

@@ -4,7 +4,7 @@
 #include "session/state.h"
 
 int sl_session_stream(sl_session *s, void *stream, sl_error *error) {
-    int result = sl_session_check_caller(s, "stream", error);
+    int result = sl_session_check_process(s, "stream", error);
     if (result == 0)
         result = sl_session_check_alive(s, error);
     if (result == 0 && s->memory.vec->guest == NULL)

@@ -40,7 +40,7 @@ float *sl_session_memory_of(const sl_session *s, const sl_where *x, size_t tenso
 }
 
 int sl_session_place(sl_session *s, float *const *tensors, sl_error *error) {
-    int result = sl_session_check_call(s, "place", error);
+    int result = sl_session_check_hook(s, "place", error);
     if (result == 0 && tensors == NULL)
         result = sl_fail(error, SL_EINVAL, "place: tensors is NULL");
     const size_t count = result == 0 ? sl_session_tensors(s) : 0;
@@ -129,15 +129,13 @@ static void take_pieces(void *pass_) {
 static void run_pass(pass *p) {
     sl_session *s = p->session;
     const size_t d = s->layout.dimension;
-    if (s->memory.vec->guest != NULL) {
-        s->memory.vec->guest->enter(s->memory.stream);
-        do_range(p, 0, d);
-        s->memory.vec->guest->leave();
-    } else if (d > 2 * PIECE) {
+    if (s->memory.vec->guest == NULL && d > 2 * PIECE) {
         sl_session_share_work(s, take_pieces, p);
-    } else {
-        do_range(p, 0, d);
+        return;
     }
+    sl_session_enter_stream(s);
+    do_range(p, 0, d);
+    sl_session_leave_stream(s);
 }
 
 int sl_session_snapshot(sl_session *s, const char *call, const sl_where *x, sl_error *error) {
@@ -174,21 +172,21 @@ static size_t first_not_finite(const float *x, size_t count) {
     return i;
 }
 
-static bool are_finite(const sl_session *s, const float *x, size_t count) {
+bool sl_session_are_finite(const sl_session *s, const float *x, size_t count) {
     const sl_vec_ops *vec = s->memory.vec;
     return vec->on_host ? sl_vec_is_finite(x, count) : isfinite(vec->norm2_squared(x, count));
 }
 
 bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count) {
     sl_error error = {.code = 0};
-    if (are_finite(s, x, count))
+    if (sl_session_are_finite(s, x, count))
         return true;
     if (s->memory.vec->fence(&error) != 0) {
         sl_session_fail(s, &error);
         return false;
     }
     char where[SL_SESSION_TEXT_MAX];
-    const float *seen = sl_session_view(s, x);
+    const float *seen = sl_session_view_some(s, x, count);
     size_t at = first_not_finite(seen, count);
     sl_layout_name_element(&s->layout, from + at, where, sizeof where);
     sl_fail_node(&error, SL_EDIVERGED, s->rank, s->shared.round, "x is %g at %s",
@@ -200,14 +198,10 @@ bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t
 /* ---- checksums ---- */
 
 static uint64_t checksum_of(sl_session *s, const float *memory, size_t count) {
-    const size_t bytes = count * sizeof *memory;
-    if (s->memory.vec->guest != NULL) {
-        s->memory.vec->guest->enter(s->memory.stream);
-        s->memory.vec->copy_out(s->memory.seen, memory, bytes);
-        s->memory.vec->guest->leave();
-        memory = s->memory.seen;
-    }
-    return sl_checksum(memory, bytes);
+    sl_session_enter_stream(s);
+    const float *seen = sl_session_view_some(s, memory, count);
+    sl_session_leave_stream(s);
+    return sl_checksum(seen, count * sizeof *seen);
 }
 
 uint64_t sl_session_checksum(sl_session *s, const sl_where *x) {

@@ -155,12 +155,7 @@ static int opened(void *context, uint32_t rank, const sl_machine *node, sl_error
 
 /* The worker waits for it, and the caller for the worker. */
 static void cut(void *context, uint64_t round, const sl_checkpoint_view *view) {
-    sl_session *s = context;
-    s->caller.moment.round = round;
-    s->caller.moment.view = *view;
-    s->caller.moment.behind = s->driver.behind;
-    if (s->shared.wish == WISH_SAVE)
-        sl_session_write(s);
+    sl_session_cut(context, round, view);
 }
 
 static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {

@@ -249,6 +249,8 @@ int sl_session_check_caller(const sl_session *s, const char *call, sl_error *err
 int sl_session_check_alive(sl_session *s, sl_error *error);
 /* Both. */
 int sl_session_check_call(sl_session *s, const char *call, sl_error *error);
+/* The same of a call that hooks of a backward pass make, which have a thread of their own. */
+int sl_session_check_hook(sl_session *s, const char *call, sl_error *error);
 /* And has it started; is a round under way, or not, as the call wants? */
 int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_error *error);
 /* Of the gradient that comes next. */
@@ -277,12 +279,16 @@ void sl_session_follow_driver(sl_session *s);
 /* The driver's comes after what the caller's stream has by now, and the other way round. */
 void sl_session_give_turn(sl_session *s);
 void sl_session_take_turn(sl_session *s);
+/* Between the two the calling thread's operations are work of the caller's stream. */
+void sl_session_enter_stream(const sl_session *s);
+void sl_session_leave_stream(const sl_session *s);
 /* The driver's thread. The caller may read the model; what the caller's stream did comes before
  * what follows. */
 void sl_session_show_model(sl_session *s);
 void sl_session_follow_caller(sl_session *s);
-/* A vector's numbers on the host, until the next call. */
+/* A vector's numbers on the host, or so many numbers, until the next call. */
 const float *sl_session_view(sl_session *s, const float *v);
+const float *sl_session_view_some(sl_session *s, const float *v, size_t count);
 
 /* ---- numbers.c, the caller's thread ---- */
 
@@ -311,6 +317,8 @@ size_t sl_session_end_of(const sl_session *s, size_t tensor);
 size_t sl_session_tensor_at(const sl_session *s, size_t element);
 float *sl_session_memory_of(const sl_session *s, const sl_where *x, size_t tensor);
 
+/* A device has done the thread's operations so far when it returns. */
+bool sl_session_are_finite(const sl_session *s, const float *x, size_t count);
 /* False: the session fails, as numbers of the caller's, from an element on, are not finite. */
 bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count);
 
@@ -334,6 +342,8 @@ int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error);
 int sl_session_open_node(sl_session *s, const sl_machine *node, sl_error *error);
 /* While the node rests: fills `image`. */
 void sl_session_write(sl_session *s);
+/* The same at own times, where the caller waits for it: the view begins. */
+void sl_session_cut(sl_session *s, uint64_t round, const sl_checkpoint_view *view);
 
 /* ---- hand.c, the driver's thread ---- */
 

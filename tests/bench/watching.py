@@ -3,8 +3,8 @@
 clients, which make 100,000 requests in all turns together. They take turns. Of each, medians:
 rounds a second, what a round takes of the agent's processor (all threads but HTTP's), the HTTP
 thread's share of a core, open descriptors, and how long /metrics takes. Then how the requests
-ended, and descriptors and memory before and after; the page's bytes, and with --browser what it
-takes of a core to show 64 nodes that change twice a second.
+ended, and descriptors and memory before and after; the page's bytes, and with --browser what
+64 nodes take to be shown: ms until the first paint, and of a core with two changes a second.
 
 usage: watching.py [--build BUILD] [--seconds N] [--turns N] [--requests N] [--browser]
 """
@@ -152,6 +152,22 @@ def family_seconds(pid):
     return used / os.sysconf("SC_CLK_TCK") + sum(map(family_seconds, children))
 
 
+# Of its last load: since it was asked for, in ms.
+PAINTED = "performance.getEntriesByName('first-contentful-paint').map((one) => one.startTime)[0]"
+
+
+def first_paint(browser, address):
+    """The least, which is that of a core that is free, and the median, in ms."""
+    took = []
+    for _ in range(9):
+        browser.driver.get("about:blank")
+        browser.driver.get(address)
+        while (at := browser.look(PAINTED)) is None:
+            time.sleep(0.05)
+        took.append(at)
+    return min(took), statistics.median(took)
+
+
 def show_in_browser(starling, seconds):
     from _browser import Browser
 
@@ -167,7 +183,7 @@ def show_in_browser(starling, seconds):
         shown = subprocess.Popen([starling, "show", out, "--listen", "127.0.0.1:0"],
                                  stdout=subprocess.PIPE, text=True)
         with Browser(1200, 900) as browser:
-            browser.driver.get(shown.stdout.readline().split()[0])
+            least, median = first_paint(browser, shown.stdout.readline().split()[0])
             while not browser.look("board.curves !== undefined"):
                 time.sleep(0.2)
             browser.driver.execute_script(REPLAY)
@@ -177,7 +193,8 @@ def show_in_browser(starling, seconds):
             time.sleep(seconds)
             share = (family_seconds(pid) - used) / (time.monotonic() - begun)
         shown.terminate()
-    print(f"64 nodes in a browser: {100 * share:.1f} % of a core")
+    print(f"64 nodes in a browser: {100 * share:.1f} % of a core; first paint after "
+          f"{least:.0f} ms, median {median:.0f}")
 
 
 def main():

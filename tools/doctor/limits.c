@@ -22,8 +22,8 @@ void look_at_cores(doctor *d) {
     if (d->agents > cores)
         report_warn(&d->report, "cores",
                     "give this host fewer agents, or more cores (taskset, cpuset, cpu.max)",
-                    "%u agents will share %.3g: gradients take %.3g times as long", d->agents,
-                    cores, d->agents / cores);
+                    "%u agent%s will share %.3g: gradients take %.3g times as long", d->agents,
+                    d->agents == 1 ? "" : "s", cores, d->agents / cores);
     else
         report_ok(&d->report, "cores", "%.3g for %u agent%s", cores, d->agents,
                   d->agents == 1 ? "" : "s");

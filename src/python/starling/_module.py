@@ -171,6 +171,8 @@ class Module:
         self.module = unwrapped(module)
         self.is_distributed = self.module is not module
         self._device, self.session = torch.device(device), None
+        self.is_on_gpu = self._device.type != "cpu"
+        self._stream = None  # of follow_streams()
         with naming(f"x is a {type(module).__name__} whose parameters cannot be listed"):
             everything = list(self.module.named_parameters())
             self.names = {name for name, _ in self.module.named_buffers()}
@@ -215,7 +217,7 @@ class Module:
         self._places = (ctypes.c_void_p * len(named))()
 
     def _open_vector(self):
-        if self._device.type != "cpu":
+        if self.is_on_gpu:
             return torch.zeros(self.count, dtype=torch.float32, device=self._device)
         # Not torch's own memory: share_memory() would free what an exchange reads.
         self._memory = (ctypes.c_float * (self.count + 16))()
@@ -267,7 +269,7 @@ class Module:
                         p.take(purpose, id(p) not in shared)
             if halves:
                 _take_halves(halves, purpose)
-        if self._device.type != "cpu":
+        if self.is_on_gpu:
             self.session.stream(stream_of_torch(self._device))
         if self._vector is not None:
             address = self._parameters[0].home.data_ptr()
@@ -283,10 +285,21 @@ class Module:
         for p in self._parameters:
             if p.memory is p.copy:
                 raise Error(
-                    f"{p.name} is not float32 of its own in one piece of the host's memory, from "
-                    "where transport.overlap sends: leave transport.overlap out"
+                    f"{p.name} is not float32 of its own in one piece of memory of {self._device}, "
+                    "from where transport.overlap sends: leave transport.overlap out"
                 )
         return [p.parameter for p in self._parameters]
+
+    def follow_streams(self):
+        """On a GPU: torch's current stream goes on behind the one of the call before, and the
+        session's next calls by it. Hooks have the stream that their forward() had."""
+        if not self.is_on_gpu:
+            return
+        stream = torch.cuda.current_stream(self._device)
+        if self._stream is not None and self._stream != stream:
+            stream.wait_stream(self._stream)
+        self._stream = stream
+        self.session.stream(stream.cuda_stream)
 
     def check_place(self, first, count):
         """Are these still where in_place() found them? The exchange writes there."""

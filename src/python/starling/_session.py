@@ -197,11 +197,11 @@ class Session:
 
     def stream(self, stream):
         """The CUDA stream, a number, on which the next calls' x is written and read."""
-        call(_stream, self._open(), stream)
+        call(_stream, self._of_hooks(), stream)
 
     def place(self, places):
         """From here on x None: at these addresses, one of each tensor."""
-        call(_place, self._open(), places)
+        call(_place, self._of_hooks(), places)
 
     def mix(self, x):
         self._signals.call(_mix, self._open(), x)
@@ -214,10 +214,10 @@ class Session:
 
     def final(self, first):
         """Tensors from this one on are final."""
-        self._signals.call(_final, self._open(), None, first)
+        self._signals.call(_final, self._of_hooks(), None, first)
 
     def await_(self, first, count):
-        self._signals.call(_await, self._open(), None, first, count)
+        self._signals.call(_await, self._of_hooks(), None, first, count)
 
     def average(self, x, average):
         """Fills average (d); returns the distance, NaN where a loss has cut the average."""
@@ -315,8 +315,15 @@ class Session:
                 "this peer joined on another thread, which makes all of its calls (only what is "
                 "known of it, such as peer.round or peer.waiting_for, may be asked from any)"
             )
+        self._of_hooks()
+
+    def _of_hooks(self):
+        """The handle, for calls that hooks of a backward pass make: that of a GPU has a thread of
+        its own, while the one that joined waits."""
+        self._check_process()
         if self._stopped():
             raise Error("the simulation was stopped", "SL_ESTOPPED")
+        return self._handle
 
     def _check_process(self):
         if os.getpid() != self._process:
