@@ -187,12 +187,8 @@ static uint32_t root_label(uint32_t n) {
     return largest_power(n - 1);
 }
 
-static uint32_t lowest_bit(uint32_t v) {
-    return v & -v;
-}
-
 static uint32_t parent_of(uint32_t n, uint32_t v) {
-    const uint32_t q = lowest_bit(v), above = v ^ q;
+    const uint32_t q = v & -v, above = v ^ q;
     return v == 0 ? root_label(n) : (above | 2 * q) < n ? (above | 2 * q) : above;
 }
 
@@ -218,7 +214,7 @@ static side side_of(uint32_t n, uint32_t v) {
 static uint32_t child_of(uint32_t n, uint32_t v, side s) {
     if (s == BELOW_ROOT)
         return v == root_label(n) ? 0 : SL_NOWHERE;
-    uint32_t q = lowest_bit(v) / 2;
+    uint32_t q = (v & -v) / 2;
     if (s == LEFT || v == 0)
         return q > 0 ? v - q : SL_NOWHERE;
     while (q >= n - v)
