@@ -16,7 +16,6 @@
 
 #include "node/incoming.h"
 #include "node/outgoing.h"
-#include "node/voiding.h"
 #include "vec/finite.h"
 
 static const double divergence_factor = 1e6;

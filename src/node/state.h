@@ -147,6 +147,11 @@ uint32_t sl_rooms_home(const sl_node *n);
 /* The step is over: its sum is the model. */
 void sl_rooms_move(sl_node *n);
 
+/* An exchange begins: keeps what it overwrites, where it may be void. */
+void sl_voiding_keep(sl_node *n);
+/* The exchange under way is none. */
+void sl_voiding_undo(sl_node *n);
+
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step);
 /* Which of the codec's parts is a message's part? */
 uint32_t sl_node_place(const sl_codec_set *set, uint32_t part);
