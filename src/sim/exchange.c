@@ -13,8 +13,9 @@ typedef struct teller {
     const sl_algorithm_config *config;
     sl_route *routes; /* (nodes) */
     uint32_t nodes;
-    size_t chunk_bytes;
+    size_t chunk_bytes, dimension;
     uint64_t round;
+    const sl_ranges *early; /* NULL: nothing leaves before the gradient is there */
 } teller;
 
 static size_t bytes_of(const teller *t, const sl_stage *stage, size_t count) {
@@ -23,13 +24,28 @@ static size_t bytes_of(const teller *t, const sl_stage *stage, size_t count) {
 }
 
 static void tell_message(const teller *t, uint32_t rank, uint32_t number,
-                         const sl_exchange_step *step) {
-    const size_t bytes = bytes_of(t, step->stage, step->published.count),
+                         const sl_exchange_step *step, size_t count, double share) {
+    const size_t bytes = bytes_of(t, step->stage, count),
                  parts = (bytes + t->chunk_bytes - 1) / t->chunk_bytes;
     sl_timeline_send(t->timeline, rank, t->round, number, false, step->out.peers, step->out.count);
+    sl_timeline_ready(t->timeline, share);
     for (size_t p = 0; p < parts; p++)
         sl_timeline_part(t->timeline,
                          bytes * (p + 1) / parts - bytes * p / parts + SL_FRAME_HEADER_BYTES);
+}
+
+/* What is there at once leaves at once. */
+static void tell_ranges(const teller *t, uint32_t rank, uint32_t number,
+                        const sl_exchange_step *step) {
+    const size_t first = step->published.from, beyond = first + step->published.count;
+    for (size_t i = 0; i < t->early->count; i++) {
+        const sl_range *r = &t->early->items[i];
+        const size_t from = r->from > first ? r->from : first,
+                     end = r->from + r->count < beyond ? r->from + r->count : beyond;
+        if (from < end)
+            tell_message(t, rank, number, step, end - from,
+                         sl_gradient_share(r->from, t->dimension));
+    }
 }
 
 /* false: there is no step of that number. */
@@ -40,8 +56,10 @@ static bool tell_step(const teller *t, uint32_t number) {
         if (!sl_route_step(&t->routes[rank], t->round, number, &step))
             return false;
         const bool wanted = step.stage->wanted == NULL || step.stage->wanted(&state);
-        if (wanted && step.published.count > 0)
-            tell_message(t, rank, number, &step);
+        if (wanted && step.published.count > 0 && t->early != NULL)
+            tell_ranges(t, rank, number, &step);
+        else if (wanted && step.published.count > 0)
+            tell_message(t, rank, number, &step, step.published.count, 1);
     }
     return true;
 }
@@ -56,13 +74,15 @@ static void tell(const teller *t) {
 
 int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *config,
                          const sl_topology *topology, const sl_shapes *shapes, size_t chunk_bytes,
-                         uint64_t round, sl_error *error) {
+                         uint64_t round, const sl_ranges *early, bool apart, sl_error *error) {
     teller t = {.timeline = timeline,
                 .algorithm = sl_algorithm_of(config, error),
                 .config = config,
                 .nodes = sl_topology_nodes(topology),
                 .chunk_bytes = chunk_bytes,
-                .round = round};
+                .dimension = shapes->dimension,
+                .round = round,
+                .early = early};
     if (t.algorithm == NULL)
         return SL_EINVAL;
     const sl_route_kind route = t.algorithm->route;
@@ -79,7 +99,7 @@ int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *confi
     uint32_t opened = 0;
     for (; opened < t.nodes && result == 0; opened++)
         result = sl_route_open(&t.routes[opened], t.algorithm, config, topology, NULL, opened,
-                               shapes, NULL, error);
+                               shapes, apart ? early : NULL, error);
     if (result == 0)
         tell(&t);
     while (opened > 0)
