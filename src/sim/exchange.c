@@ -23,29 +23,35 @@ static size_t bytes_of(const teller *t, const sl_stage *stage, size_t count) {
                         : (size_t)ceil(sl_compressor_bits(&t->config->compressor, count) / 8);
 }
 
-static void tell_message(const teller *t, uint32_t rank, uint32_t number,
-                         const sl_exchange_step *step, size_t count, double share) {
-    const size_t bytes = bytes_of(t, step->stage, count),
+/* Those parts that begin in the range, which leave when its gradient is there. */
+static void tell_parts(const teller *t, uint32_t rank, uint32_t number,
+                       const sl_exchange_step *step, const sl_range *within) {
+    const sl_range *all = &step->published;
+    const size_t bytes = bytes_of(t, step->stage, all->count),
                  parts = (bytes + t->chunk_bytes - 1) / t->chunk_bytes;
-    sl_timeline_send(t->timeline, rank, t->round, number, false, step->out.peers, step->out.count);
-    sl_timeline_ready(t->timeline, share);
-    for (size_t p = 0; p < parts; p++)
+    bool begun = false;
+    for (size_t p = 0; p < parts; p++) {
+        const size_t first = all->from + all->count * p / parts;
+        if (first < within->from || first - within->from >= within->count)
+            continue;
+        if (!begun) {
+            sl_timeline_send(t->timeline, rank, t->round, number, false, step->out.peers,
+                             step->out.count);
+            sl_timeline_ready(t->timeline, sl_gradient_share(within->from, t->dimension));
+        }
+        begun = true;
         sl_timeline_part(t->timeline,
                          bytes * (p + 1) / parts - bytes * p / parts + SL_FRAME_HEADER_BYTES);
+    }
 }
 
-/* What is there at once leaves at once. */
-static void tell_ranges(const teller *t, uint32_t rank, uint32_t number,
-                        const sl_exchange_step *step) {
-    const size_t first = step->published.from, beyond = first + step->published.count;
-    for (size_t i = 0; i < t->early->count; i++) {
-        const sl_range *r = &t->early->items[i];
-        const size_t from = r->from > first ? r->from : first,
-                     end = r->from + r->count < beyond ? r->from + r->count : beyond;
-        if (from < end)
-            tell_message(t, rank, number, step, end - from,
-                         sl_gradient_share(r->from, t->dimension));
-    }
+static void tell_message(const teller *t, uint32_t rank, uint32_t number,
+                         const sl_exchange_step *step) {
+    const sl_range whole = {0, SIZE_MAX};
+    if (t->early == NULL)
+        tell_parts(t, rank, number, step, &whole);
+    for (size_t i = 0; t->early != NULL && i < t->early->count; i++)
+        tell_parts(t, rank, number, step, &t->early->items[i]);
 }
 
 /* false: there is no step of that number. */
@@ -56,10 +62,8 @@ static bool tell_step(const teller *t, uint32_t number) {
         if (!sl_route_step(&t->routes[rank], t->round, number, &step))
             return false;
         const bool wanted = step.stage->wanted == NULL || step.stage->wanted(&state);
-        if (wanted && step.published.count > 0 && t->early != NULL)
-            tell_ranges(t, rank, number, &step);
-        else if (wanted && step.published.count > 0)
-            tell_message(t, rank, number, &step, step.published.count, 1);
+        if (wanted && step.published.count > 0)
+            tell_message(t, rank, number, &step);
     }
     return true;
 }

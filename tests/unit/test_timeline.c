@@ -286,8 +286,7 @@ START_TEST(what_is_there_early_leaves_early) {
     sl_experiment *e = experiment_of("{'rounds': 1, 'topology': {'nodes': 2, 'family': 'path'}, "
                                      "'algorithm': {'name': 'all-reduce', 'all_reduce': "
                                      "'recursive-doubling'}}");
-    const size_t bytes = HALF * sizeof(float), parts = (bytes + PART_BYTES - 1) / PART_BYTES;
-    const double half_ms = 8e-3 * (double)(bytes + parts * HEADER) / MBIT,
+    const double half_ms = 8e-3 * (HALF * sizeof(float) + HEADER) / MBIT,
                  gradients_ms[] = {30 * half_ms, half_ms / 2};
     sl_plan plan;
     EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error));
@@ -298,7 +297,7 @@ START_TEST(what_is_there_early_leaves_early) {
         const sl_platform on = {
             .bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS, .compute_ms = tau};
         EXPECT_WELL(sl_timeline_exchange(t, &plan.config, e->topology,
-                                         &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1,
+                                         &(sl_shapes){.dimension = DIMENSION}, PART_BYTES / 2, 1,
                                          &early, i % 2 == 1, &error));
         const double expected = fmax(tau, first + wait) + LATENCY_MS + half_ms,
                      found = 1e3 * seconds_of(t, &on, 0);
