@@ -88,6 +88,7 @@ SL_API void sl_agent_close(sl_agent **agent);
 typedef struct sl_agent_counters {
     uint64_t control_frames_sent, control_frames_received;
     uint64_t frames_corrupted, frames_dropped;
+    uint64_t payload_bytes_copied; /* as they could not leave, or be read, where they stood */
     size_t receive_buffer_bytes /* of all neighbours, for control frames too */, vector_bytes;
 } sl_agent_counters;
 SL_API sl_agent_counters sl_agent_counters_read(const sl_agent *agent);

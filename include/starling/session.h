@@ -57,6 +57,7 @@ extern "C" {
 #endif
 
 typedef struct sl_session sl_session;
+typedef struct sl_session_home sl_session_home;
 typedef struct sl_simulation sl_simulation;
 
 #define SL_SESSION_TENSOR_AXES_MAX 16
@@ -134,6 +135,8 @@ typedef struct sl_session_options {
      * simulator's thread, while no peer's runs. NULL: nothing is evaluated. */
     void (*evaluate)(void *context, const float *x, uint64_t dimension, double *loss,
                      double *accuracy);
+
+    sl_session_home *home; /* where all of x is; NULL: elsewhere */
 } sl_session_options;
 
 /* size: sizeof(sl_session_options). */
@@ -162,6 +165,21 @@ SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
  * load's start and options.borrow; no call waits for the device, or changes the thread's current
  * device. What average and sum give is memory of the host. */
 SL_API int sl_session_stream(sl_session *session, void *stream, sl_error *error);
+
+/* ---- x where neighbours read it ---- */
+
+/* Memory of the host for x: *x (dimension) zeros, from the start of a page on. With options.home, x
+ * of begin under options.borrow, and of mix under options.overlap, is read there by neighbours of
+ * this host, and nothing is copied to send it: end leaves the mixed x in pages that nobody reads,
+ * and puts these at the same address. What is changed between begin and end is not seen by
+ * neighbours, as it gets pages of its own. Where that cannot be (Linux before 5.13), or no page is
+ * free, as one reads late, x is sent as from other memory. A forked process shares the numbers of a
+ * session that has started: it must not write there. SL_ENOMEM */
+SL_API int sl_session_home_open(sl_session_home **out, uint64_t dimension, float **x,
+                                sl_error *error);
+/* The memory stays until its session has ended, and has the numbers then, too. *home NULL is left.
+ */
+SL_API void sl_session_home_close(sl_session_home **home);
 
 /* ---- x in pieces ---- */
 
@@ -305,6 +323,8 @@ typedef struct sl_session_report {
     uint64_t ahead;     /* rounds of this peer, less those of its slowest neighbour; below it: 0 */
     uint64_t staleness; /* how old what the last round combined was: sl_round's */
     double virtual_s;   /* the clock of sl_simulate, as the last round ended */
+    uint64_t bytes_copied; /* since start, of models that were to be sent: snapshots, and what could
+                              not leave, or be read, where it was, as seen some times a second */
 } sl_session_report;
 
 /* Fills *out. From any thread. */

@@ -116,7 +116,7 @@ bool sl_agent_members(const sl_agent *a, const uint32_t **ranks, uint32_t *count
 static sl_agent_edge edge_to(const sl_neighbour *n) {
     sl_agent_edge edge = {.rank = n->rank,
                           .agreed = n->link.agreed,
-                          .memory = n->link.lends && n->link.borrows,
+                          .memory = n->process.lends && n->process.borrows,
                           .exchange = n->process.exchange,
                           .awaited = n->awaited,
                           .heard = n->link.beats.said_s > 0,
@@ -132,6 +132,7 @@ static sl_agent_edge edge_to(const sl_neighbour *n) {
 
 sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
     sl_agent_counters counters = a->side.counters;
+    counters.payload_bytes_copied = a->side.copies.copied;
     counters.frames_dropped = a->node.own == NULL ? sl_node_dropped(a->node.rounds) : 0;
     counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->side.limits.receive_buffers *
                                     sl_machine_part_bytes_max(&a->node);

@@ -111,6 +111,9 @@ static void write_training(const sheet *s) {
                          known(s->p.view, s->p.members > 0));
     sl_exposition_number(s->file, "starling_frames_corrupted_total", "counter",
                          "Frames that could not be read.", (double)s->p.counters.frames_corrupted);
+    sl_exposition_number(s->file, "starling_payload_copied_bytes_total", "counter",
+                         "Data that was copied, as it could not leave, or be read, where it stood.",
+                         (double)s->p.counters.payload_bytes_copied);
     sl_exposition_number(s->file, "starling_checkpoint_last_success_timestamp_seconds", "gauge",
                          "When a checkpoint was last written.",
                          known(s->epoch_s + s->p.saved_s, s->p.saved_s > 0));

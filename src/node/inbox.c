@@ -81,6 +81,15 @@ const sl_arrival *sl_queue_first(const sl_queue *q) {
     return sl_queue_at(q, 0);
 }
 
+uint32_t sl_queue_of_step(const sl_queue *q, uint64_t exchange, uint32_t step) {
+    uint32_t parts = 0;
+    const sl_arrival *a;
+    for (uint32_t i = 0;
+         (a = sl_queue_at(q, i)) != NULL && a->exchange == exchange && a->step == step; i++)
+        parts += a->parts;
+    return parts;
+}
+
 void sl_inbox_refuse(sl_inbox *inbox, void *token) {
     assert(inbox->released_count < inbox->released_room);
     inbox->released[inbox->released_count++] = token;
@@ -99,4 +108,13 @@ void sl_inbox_empty(sl_inbox *inbox, sl_queue *q) {
 void sl_queue_drop_first(sl_queue *q) {
     q->head = (q->head + 1) % q->room;
     q->count--;
+}
+
+void sl_queue_shorten_first(sl_queue *q, uint32_t parts, size_t bytes) {
+    sl_arrival *first = &q->entries[q->head];
+    assert(parts < first->parts);
+    first->part += parts;
+    first->parts -= parts;
+    first->payload =
+        (sl_payload){(const char *)first->payload.data + bytes, first->payload.bytes - bytes};
 }

@@ -12,6 +12,7 @@
 typedef struct sl_arrival {
     uint64_t exchange;
     uint32_t step, part;
+    uint32_t parts; /* from this one on, one behind the other */
     double scalar;
     sl_payload payload;
     bool silent; /* the whole message */
@@ -55,7 +56,11 @@ void sl_inbox_refuse(sl_inbox *inbox, void *token);
 void sl_inbox_empty(sl_inbox *inbox, sl_queue *queue);
 const sl_arrival *sl_queue_at(const sl_queue *queue, uint32_t i); /* NULL: so many are not here */
 const sl_arrival *sl_queue_first(const sl_queue *queue);
+/* How many parts are of this step: they come first. */
+uint32_t sl_queue_of_step(const sl_queue *queue, uint64_t exchange, uint32_t step);
 /* Its token stays held. */
 void sl_queue_drop_first(sl_queue *queue);
+/* Of what is first, so many parts, of so many bytes, and not all. */
+void sl_queue_shorten_first(sl_queue *queue, uint32_t parts, size_t bytes);
 
 #endif

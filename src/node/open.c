@@ -170,7 +170,7 @@ static bool allocate_steps(sl_node *n) {
     if (n->room.incoming == NULL || n->room.groups == NULL || n->room.parts == NULL ||
         n->room.own == NULL || n->room.own_sizes == NULL || !open_staging(n, width + ranks(n)))
         return false;
-    n->room.sizes = calloc((width + 1u) * (size_t)n->view.batch, sizeof *n->room.sizes);
+    n->room.sizes = calloc((width + 1u) * (size_t)n->view.codecs.parts_max, sizeof *n->room.sizes);
     return n->room.sizes != NULL;
 }
 
@@ -338,7 +338,7 @@ void sl_node_close(sl_node **node) {
     if (n == NULL)
         return;
     const sl_vec_ops *vec = n->settings.vec;
-    if (n->rooms.memory != NULL)
+    if (n->rooms.memory != NULL && !n->settings.lends)
         n->state.x = NULL;
     for (size_t i = 0; i < n->vector_count; i++)
         vec->release(*n->vectors[i]);
@@ -393,7 +393,7 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
 size_t sl_node_memory(const sl_node *n) {
     return (n->vector_count + (n->settings.gradient != NULL) + n->state.replica_count +
             sl_direction_vectors(n->settings.optimizer) +
-            (n->rooms.memory != NULL) * (SL_NODE_ROOMS - 1u)) *
+            (n->rooms.memory != NULL) * (SL_NODE_ROOMS - !n->settings.lends)) *
                n->settings.dimension * sizeof(float) +
            (n->buffer.memory != NULL ? n->buffer.stride * n->buffer.parts : 0);
 }

@@ -101,8 +101,10 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
                                     .to = n->step.what.out,
                                     .silent = silent,
                                     .mutual = is_mutual(&n->step.what),
+                                    .in_row = n->step.outgoing->order == NULL &&
+                                              sl_codec_borrows(n->step.outgoing->codec),
                                     .stays = sl_outgoing_stays(n),
-                                    .room = n->state.sum != NULL ? sl_rooms_home(n) : 0};
+                                    .room = sl_rooms_published(n)};
     n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
     *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=
         n->step.what.out.count;

@@ -102,9 +102,14 @@ static void add_copy(sl_staging *s, void *to, sl_payload payload, size_t behind)
                                                .to_step = payload.bytes};
 }
 
+static void take_token(sl_staging_slot *slot, void *token) {
+    if (token != NULL)
+        slot->tokens[slot->parts++] = token;
+}
+
 sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token, size_t behind) {
     sl_staging_slot *slot = slot_at(s, s->begun);
-    slot->tokens[slot->parts++] = token;
+    take_token(slot, token);
     s->last = behind > 0 ? s->last + behind : sl_round_up(s->filled, SL_VEC_ALIGNMENT);
     s->filled = s->last + payload.bytes;
     void *to = slot->memory + s->last;
@@ -114,7 +119,7 @@ sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token, size
 
 sl_payload sl_staging_keep(sl_staging *s, sl_payload payload, void *token) {
     sl_staging_slot *slot = slot_at(s, s->begun);
-    slot->tokens[slot->parts++] = token;
+    take_token(slot, token);
     slot->stays = true;
     return payload;
 }
@@ -146,11 +151,8 @@ void *sl_staging_token(sl_staging *s) {
         sl_staging_slot *slot = slot_at(s, s->over);
         if (slot->given == 0 && !s->settings->vec->async->event_passed(event_of_buffers(slot), 0))
             return NULL;
-        while (slot->given < slot->parts) {
-            void *token = slot->tokens[slot->given++];
-            if (token != NULL)
-                return token;
-        }
+        if (slot->given < slot->parts)
+            return slot->tokens[slot->given++];
         slot->parts = slot->given = 0;
         slot->stays = false;
     }

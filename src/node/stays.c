@@ -28,7 +28,7 @@ sl_stay sl_outgoing_stays(const sl_node *n) {
     const uint32_t number = n->step.number;
     sl_exchange_step last = *step, next;
     sl_stay stays = SL_STAY_NONE;
-    if (n->state.sum != NULL)
+    if (sl_rooms_published(n) != SL_ROOM_NONE)
         return SL_STAY_ROOM;
     if (!n->settings.vec->on_host || !sl_codec_sends_vector(n->step.outgoing->codec, step->stage))
         return SL_STAY_NONE;

@@ -69,8 +69,8 @@ int sl_session_open_memory(sl_session *s, sl_error *error) {
 static void *open_snapshot(void *opening_) {
     opening *o = opening_;
     sl_session *s = o->session;
-    s->memory.snapshot = s->memory.vec->allocate(s->layout.dimension);
-    o->result = s->memory.snapshot == NULL
+    s->memory.own_snapshot = s->memory.vec->allocate(s->layout.dimension);
+    o->result = s->memory.own_snapshot == NULL
                     ? sl_vec_no_memory(s->memory.vec, &o->error, "a snapshot of %zu parameters",
                                        s->layout.dimension)
                     : s->memory.vec->fence(&o->error);
@@ -78,15 +78,18 @@ static void *open_snapshot(void *opening_) {
 }
 
 int sl_session_open_snapshot(sl_session *s, const char *call, sl_error *error) {
-    return s->memory.snapshot != NULL ? 0 : on_own_thread(s, call, open_snapshot, error);
+    const int result =
+        s->memory.own_snapshot != NULL ? 0 : on_own_thread(s, call, open_snapshot, error);
+    s->memory.snapshot = s->memory.own_snapshot;
+    return result;
 }
 
 void sl_session_close_memory(sl_session *s) {
     const sl_session_memory *m = &s->memory;
     if (m->theirs != NULL)
         m->vec->async->event_wait(m->theirs); /* the caller's stream may still read its x */
-    if (m->snapshot != NULL)
-        m->vec->release(m->snapshot);
+    if (m->own_snapshot != NULL)
+        m->vec->release(m->own_snapshot);
     if (s->driver.base != NULL)
         m->vec->release(s->driver.base);
     if (m->theirs != NULL)

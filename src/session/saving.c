@@ -255,15 +255,16 @@ int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error) {
         return 0;
     return s->caller.round.begun == BEGUN_BEGIN && s->options.borrow && x->whole != NULL
                ? sl_session_borrow(s, x->whole, s->caller.moment.round, error)
-               : sl_session_snapshot(s, "start", x, error);
+               : sl_session_snapshot(s, "start", x, false, error);
 }
 
 static int load_node(sl_session *s, const sl_image_reader *r, sl_error *error) {
     sl_piece pieces[PIECES];
     if (s->caller.moment.behind)
         s->driver.base = s->memory.vec->allocate(s->layout.dimension);
-    if (s->caller.moment.apart && s->memory.snapshot == NULL)
-        s->memory.snapshot = s->memory.vec->allocate(s->layout.dimension);
+    if (s->caller.moment.apart && s->memory.own_snapshot == NULL)
+        s->memory.own_snapshot = s->memory.vec->allocate(s->layout.dimension);
+    s->memory.snapshot = s->memory.own_snapshot;
     s->driver.behind = s->driver.base != NULL;
     if ((s->caller.moment.behind && !s->driver.behind) ||
         (s->caller.moment.apart && s->memory.snapshot == NULL))

@@ -22,6 +22,7 @@ import torch
 from starling import _state
 from starling._library import Error, naming
 from starling._memory import check_torch, stream_of_torch
+from starling._session import Home
 
 DTYPES = ("float32", "bfloat16", "float16")
 DEVICES = ("cpu", "cuda")
@@ -166,6 +167,7 @@ class Module:
 
     is_module = True
     overlap = changes = by_layers = False
+    home = None
 
     def __init__(self, module, device="cpu", borrow=False, gathered=False):
         self.module = unwrapped(module)
@@ -220,11 +222,8 @@ class Module:
         if self.is_on_gpu:
             return torch.zeros(self.count, dtype=torch.float32, device=self._device)
         # Not torch's own memory: share_memory() would free what an exchange reads.
-        self._memory = (ctypes.c_float * (self.count + 16))()
-        skipped = -ctypes.addressof(self._memory) % 64
-        return torch.frombuffer(
-            self._memory, dtype=torch.float32, count=self.count, offset=skipped
-        )
+        self.home = Home(self.count)
+        return torch.frombuffer(self.home.array, dtype=torch.float32)
 
     # ---- calls ----
 

@@ -4,6 +4,7 @@ import ctypes
 import logging
 import os
 import threading
+import weakref
 
 from starling._library import IS_CORE, CError, Error, call, check_fabric, declare, library
 
@@ -52,6 +53,7 @@ class Options(ctypes.Structure):
         ("joins", _u64),
         ("out", _text),
         ("evaluate", EVALUATE),
+        ("home", ctypes.c_void_p),
     ]
 
 
@@ -75,6 +77,7 @@ class Report(ctypes.Structure):
         ("ahead", _u64),
         ("staleness", _u64),
         ("virtual_s", _double),
+        ("bytes_copied", _u64),
     ]
 
 
@@ -107,6 +110,15 @@ _sum = declare("sl_session_sum", _int, _session, _doubles, _u64, ctypes.POINTER(
 _reload = declare("sl_session_reload", _int, _session, ctypes.c_char_p, _error)
 _port = ctypes.POINTER(ctypes.c_uint16)
 _serve = declare("sl_session_serve", _int, _session, _text, _int, _port, _error)
+_home_open = declare(
+    "sl_session_home_open",
+    _int,
+    ctypes.POINTER(ctypes.c_void_p),
+    _u64,
+    ctypes.POINTER(_floats),
+    _error,
+)
+_home_close = declare("sl_session_home_close", None, ctypes.POINTER(ctypes.c_void_p))
 _leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
 _abort = declare("sl_session_abort", None, ctypes.POINTER(_session), _text)
 _members = declare("sl_session_members", _u64, _session, ctypes.POINTER(_u64), _u64)
@@ -162,6 +174,17 @@ class Tensors:
         self._shapes = [(_u64 * max(1, len(shape)))(*shape) for _, shape in named]
         for tensor, (name, shape), sides in zip(self.array, named, self._shapes):
             tensor.name, tensor.shape, tensor.axes = name.encode(), sides, len(shape)
+
+
+class Home:
+    """Memory for x, which neighbours of this host read where it is. It stays as long as `array`,
+    which is of ctypes, and who reads that."""
+
+    def __init__(self, count):
+        self.handle, x = ctypes.c_void_p(), _floats()
+        call(_home_open, ctypes.byref(self.handle), count, ctypes.byref(x))
+        self.array = (ctypes.c_float * count).from_address(ctypes.addressof(x.contents))
+        weakref.finalize(self.array, _home_close, ctypes.byref(self.handle)).atexit = False
 
 
 class Session:
