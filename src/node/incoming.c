@@ -191,8 +191,7 @@ static int has_come(const sl_node *n, const sl_incoming *from, uint32_t first, u
                     sl_error *error) {
     const uint32_t behind = first + count;
     const sl_arrival *a = sl_queue_first(from->queue);
-    for (uint32_t i = 1; a != NULL && is_of_step(n, a) && (a->part == first || a->silent);
-         i++) {
+    for (uint32_t i = 1; a != NULL && is_of_step(n, a) && (a->part == first || a->silent); i++) {
         first += a->parts;
         if (a->silent || first >= behind)
             return 1;
