@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/lending.h"
 #include "agent/state.h"
 #include "base/clock.h"
 #include "wire/checksum.h"
@@ -397,8 +398,7 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     t->total = now_s - a->times.began_s;
     sl_tracing_round(a, round->round, now_s);
     sl_record_take_round(&a->record, round, a->side.limits.header_bytes);
-    if (round->neighbour_distance >= 0) /* it was measured */
-        a->shown.distance = round->neighbour_distance;
+    sl_agent_measured(a, round);
     char doubt[SL_DOUBT_TEXT_MAX];
     if (sl_record_doubts(&a->record, doubt))
         sl_agent_notice(a, "%s", doubt);
@@ -548,29 +548,16 @@ void sl_agent_depart(sl_agent *a, bool with_all) {
 
 /* ---- worker and device ---- */
 
-/* Providers that want memory registered hear of a vector when it is lent first. From a device it
- * leaves through copies, unless payloads go straight. */
-static void lend(sl_agent *a) {
-    const sl_task *task = &a->settings.task;
-    const float *vector = task->lend(task->context, a->side.rank);
-    const sl_vec_ops *vec = a->side.vec;
-    sl_error error;
-    if (vector != NULL && (vec->on_host || a->side.direct) &&
-        sl_fabric_lend(a->side.fabric, (void *)vector, task->dimension * sizeof *vector,
-                       vec->cuda_index, &error) != 0)
-        sl_agent_fail(a, &error, error.text);
-    sl_node_lend(a->node.rounds, vector);
-}
-
 static void take_gradient(sl_agent *a, const sl_job_result *result) {
     a->record.times.gradient += result->gradient_seconds;
     a->times.gradient_ended_s = sl_clock_seconds();
     a->times.busy_since_gradient_s = 0;
     sl_tracing_gradient(a, a->times.gradient_ended_s, result->gradient_seconds);
-    if (a->settings.task.lend != NULL)
-        lend(a);
+    sl_error error;
+    if (a->settings.task.lend != NULL && sl_agent_lend(a, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
     if (a->side.has_rooms)
-        sl_node_free_rooms(a->node.rounds, sl_side_free_rooms(a->neighbours, a->neighbour_count));
+        sl_node_free_rooms(a->node.rounds, sl_agent_free_rooms(a));
     const sl_event_type type = result->from > 0 ? SL_EVENT_FINAL : SL_EVENT_GRADIENT;
     sl_agent_deliver(a, &(sl_event){.type = type, .loss = result->loss, .from = result->from});
 }

@@ -29,8 +29,7 @@ static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range
         .batch = set != NULL && sl_codec_joins(set->codec, count + 1) ? n->view.batch : 1,
     };
     for (uint32_t i = first; i < first + count; i++) {
-        const uint32_t peer = n->step.what.in.peers[i],
-                       slot = sl_peer_index(n->view.peers, n->inbox.peer_count, peer);
+        const uint32_t peer = n->step.what.in.peers[i], slot = sl_route_slot(&n->view.route, peer);
         n->room.incoming[i] = (sl_incoming){.peer = peer,
                                             .weight = (float)n->step.what.in.weights[i],
                                             .queue = &n->inbox.queues[slot],
@@ -74,7 +73,7 @@ static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
         return false;
     if (n->round.exchanging && (!is_after(e, next, n->step.number, 0) || is_combined(n, e)))
         return false;
-    const sl_arrival *last = sl_queue_last(q);
+    const sl_arrival *last = sl_queue_at(q, q->count - 1);
     return last == NULL || is_after(e, last->exchange, last->step,
                                     last->silent ? UINT32_MAX : last->part + last->parts);
 }
@@ -133,7 +132,7 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
 }
 
 int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
-    uint32_t slot = sl_peer_index(n->view.peers, n->inbox.peer_count, e->peer);
+    uint32_t slot = sl_route_slot(&n->view.route, e->peer);
     int result = 0;
     if (slot == n->inbox.peer_count || sl_fold_lacks(&n->view.fold, slot) || n->view.is_cut ||
         !is_wanted(n, &n->inbox.queues[slot], e))
@@ -223,10 +222,10 @@ static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payl
         sizes[part->count++] =
             (uint32_t)(parts > 1 ? range_of(g->set, 0, first + i, 1).count * sizeof(float)
                                  : payload.bytes);
-    if (on_device)
-        payload = sl_staging_keep(&n->view.staging, payload, token);
-    else if (!n->settings.vec->on_host)
-        payload = sl_staging_bring(&n->view.staging, payload, token, behind);
+    if (!n->settings.vec->on_host)
+        payload = on_device || n->settings.direct
+                      ? sl_staging_keep(&n->view.staging, payload, token)
+                      : sl_staging_bring(&n->view.staging, payload, token, behind);
     if (behind == 0)
         part->payload = payload;
 }
@@ -358,7 +357,7 @@ static int name_not_finite(sl_node *n, uint32_t count, sl_error *error) {
 static int refuse_norm(sl_node *n, const sl_part *p, double norm, sl_error *error) {
     const sl_incoming *from = &n->room.incoming[p->neighbour];
     const uint32_t part = p->index;
-    sl_inbox_keep_step(&n->inbox, from->queue, 0, 0);
+    sl_inbox_empty(&n->inbox, from->queue);
     return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
                         "part %u of the neighbour's message has a norm of %g, over %g times the "
                         "own part's (transport.norm_limit)",
@@ -474,23 +473,25 @@ int sl_incoming_flush(sl_node *n, sl_error *error) {
     return result;
 }
 
-int sl_incoming_end(sl_node *n, sl_error *error) {
-    int result = 0;
-    for (sl_group *g = n->room.groups; g < n->room.groups + n->step.group_count && result == 0; g++)
-        result = combine_up_to(n, g, g->parts, error);
-    return result;
+/* Of buckets each is a step, and the last one ends with the exchange. */
+static bool find_mixed(const sl_node *n, uint32_t index, sl_range *out) {
+    const sl_ranges *buckets = n->settings.buckets;
+    const sl_group *g = n->room.groups;
+    const bool is_there = buckets != NULL ? index < n->step.what.bucket
+                                          : n->step.group_count == 1 && index < g->combined;
+    if (is_there)
+        *out = buckets != NULL ? buckets->items[index]
+                               : sl_node_part_range(g->set, g->range.from, index);
+    return is_there;
 }
 
 /* Nothing changes the model after it is combined. */
 bool sl_node_mixed(const sl_node *n, uint32_t index, sl_range *out, const float **model) {
     const sl_algorithm *a = n->algorithm;
-    const sl_group *g = n->room.groups;
     const bool stays = a->route == SL_ROUTE_TOPOLOGY && a->stage_count == 1 && a->settle == NULL &&
-                       a->finish == NULL && n->settings.buckets == NULL && n->settings.vec->on_host;
-    if (!stays || !n->round.exchanging || !n->step.what.in_place || n->step.group_count != 1 ||
-        index >= g->combined)
+                       a->finish == NULL;
+    if (!stays || !n->round.exchanging || !n->step.what.in_place || !find_mixed(n, index, out))
         return false;
-    *out = sl_node_part_range(g->set, g->range.from, index);
     *model = n->state.sum != NULL ? n->state.sum : n->state.x;
     return true;
 }
@@ -530,15 +531,32 @@ bool sl_node_awaits_sent(const sl_node *n) {
     return sl_incoming_is_complete(n);
 }
 
+/* Of whom a part is combined next that has not come: this peer, or with SL_NOBODY any. NULL: of
+ * none. */
+static const sl_incoming *find_missing(const sl_node *n, uint32_t peer, const sl_group **of) {
+    for (uint32_t k = 0; n->round.exchanging && k < n->step.group_count; k++) {
+        const sl_group *g = *of = &n->room.groups[k];
+        for (uint32_t i = g->first; i < g->first + g->count && g->combined < g->parts; i++) {
+            const sl_incoming *from = &n->room.incoming[i];
+            if ((peer == SL_NOBODY || peer == from->peer) && lacks(n, g, from))
+                return from;
+        }
+    }
+    return NULL;
+}
+
+bool sl_node_awaits(const sl_node *n, uint32_t peer) {
+    const sl_group *of;
+    return find_missing(n, peer, &of) != NULL;
+}
+
 int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
-    for (const sl_group *g = n->room.groups;
-         n->round.exchanging && g < n->room.groups + n->step.group_count; g++)
-        for (uint32_t i = g->first; i < g->first + g->count; i++)
-            if (g->combined < g->parts && lacks(n, g, &n->room.incoming[i]))
-                return sl_fail_edge(error, SL_EPEER, n->room.incoming[i].peer, n->settings.rank,
-                                    n->state.round, "part %u of %u has not come",
-                                    g->combined + count_come(n, &n->room.incoming[i]), g->parts);
-    return 0;
+    const sl_group *of;
+    const sl_incoming *from = find_missing(n, SL_NOBODY, &of);
+    return from == NULL ? 0
+                        : sl_fail_edge(error, SL_EPEER, from->peer, n->settings.rank,
+                                       n->state.round, "part %u of %u has not come",
+                                       of->combined + count_come(n, from), of->parts);
 }
 
 static uint32_t steps_of(const sl_node *n) {
@@ -555,14 +573,4 @@ void sl_node_reach(const sl_node *n, sl_reach *out) {
     out->step = n->round.exchanging ? n->step.number : steps_of(n);
     if (n->round.exchanging && n->step.group_count > 0)
         out->part = parts_here(n, &n->room.groups[0]);
-}
-
-bool sl_node_awaits(const sl_node *n, uint32_t peer) {
-    for (uint32_t k = 0; n->round.exchanging && k < n->step.group_count; k++) {
-        const sl_group *g = &n->room.groups[k];
-        for (uint32_t i = g->first; i < g->first + g->count && g->combined < g->parts; i++)
-            if (n->room.incoming[i].peer == peer && lacks(n, g, &n->room.incoming[i]))
-                return true;
-    }
-    return false;
 }

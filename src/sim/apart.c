@@ -10,6 +10,17 @@ sl_recorded sl_apart_recorded(const simulator *s) {
         .experiment = s->experiment, .task = s->task, .observer = s->observer, .nodes = s->nodes};
 }
 
+/* One that goes on has its model. */
+static int show(simulator *s, uint32_t rank, sl_error *error) {
+    const sl_checkpoints *c = s->checkpoints;
+    sl_async *node = s->peers[rank].async;
+    if (s->resumed == 0)
+        sl_host_task_initial(&s->host, rank, sl_async_model(node));
+    return c != NULL && c->opened != NULL
+               ? c->opened(c->context, rank, &(sl_machine){.own = node}, error)
+               : 0;
+}
+
 int sl_apart_open(simulator *s, sl_error *error) {
     int result = 0;
     s->peers = calloc(s->nodes, sizeof *s->peers);
@@ -20,7 +31,7 @@ int sl_apart_open(simulator *s, sl_error *error) {
         s->peers[i].record.rank = i;
         result = sl_async_open(&s->peers[i].async, &settings, error);
         if (result == 0)
-            sl_host_task_initial(&s->host, i, sl_async_model(s->peers[i].async));
+            result = show(s, i, error);
     }
     if (result == 0)
         s->message_bytes = sl_async_part_bytes_max(s->peers[0].async);
@@ -29,8 +40,8 @@ int sl_apart_open(simulator *s, sl_error *error) {
 
 int sl_apart_report_start(const simulator *s) {
     int result = 0;
-    const bool due =
-        s->observer->parameters != NULL && sl_record_parameters_due(&s->experiment->record, 0);
+    const bool due = s->resumed == 0 && s->observer->parameters != NULL &&
+                     sl_record_parameters_due(&s->experiment->record, 0);
     for (uint32_t i = 0; i < sl_topology_nodes(s->experiment->topology) && due && result == 0; i++)
         result = s->observer->parameters(s->observer->context, 0, i, sl_sim_model(s, i), 1);
     return result;

@@ -4,6 +4,9 @@
  * and a nanosecond at least; it is computed when it ends, at a point that stands still meanwhile. A
  * part of a message takes its way over the ports (ports.h). Where links take no time, what a
  * gradient sets off is over before the next one ends.
+ *
+ * Where all tasks wait for a cut, what is on its way comes, and a view of the same nodes begins.
+ * All gradients are over then: whoever goes on from there ends them at once, too.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -41,6 +44,10 @@ typedef struct clocked {
     bool is_timed;                        /* does the experiment say how long anything takes? */
     bool *held;                           /* (nodes) its gradient waits for what other nodes do */
     uint32_t finished;
+    uint32_t *everybody; /* (nodes) 0, 1, ...: members of the view */
+    sl_node_view *views; /* (nodes) what each has begun, after a cut */
+    uint64_t view, cut;  /* the number of the view, and that of the last cut; 0: there was none */
+    bool goes_on;        /* from a cut, now */
 } clocked;
 
 static const uint32_t NONE = UINT32_MAX;
@@ -85,6 +92,8 @@ static int add(clocked *c, uint64_t at, const body *b, sl_error *error) {
 /* How long the node's gradient of this round takes. */
 static uint64_t gradient_ns(const clocked *c, uint32_t rank, uint64_t round) {
     const sl_network_config *n = &c->s->experiment->network;
+    if (c->goes_on)
+        return 0;
     const double ms =
         sl_network_gradient_ms(n, n->gradient_ms, c->s->experiment->seed, rank, round);
     const uint64_t ns = (uint64_t)llround(1e6 * ms);
@@ -253,6 +262,11 @@ static int end_gradient(clocked *c, uint32_t rank, sl_error *error) {
     return result == 0 ? wake(c, error) : result;
 }
 
+static bool wants_cut(const clocked *c) {
+    const sl_checkpoints *k = c->s->checkpoints;
+    return k != NULL && k->wants_cut != NULL && k->wants_cut(k->context);
+}
+
 /* Nothing happens any more. The node that waits, and has done the fewest rounds, goes on. */
 static int go_on(clocked *c, sl_error *error) {
     const peer *peers = c->s->peers;
@@ -261,7 +275,7 @@ static int go_on(clocked *c, sl_error *error) {
     for (uint32_t i = 0; i < c->s->nodes; i++)
         if (c->held[i] && (last == NONE || peers[i].pending.round < peers[last].pending.round))
             last = i;
-    if (result != 0 || last == NONE || c->heap.count > 0)
+    if (result != 0 || last == NONE || c->heap.count > 0 || wants_cut(c))
         return result;
     c->held[last] = false;
     return take_gradient(c, last, error);
@@ -313,14 +327,105 @@ static int take_event(clocked *c, const sl_heap_entry *first, sl_error *error) {
     return happen(c, &b, error);
 }
 
+/* ---- cuts ---- */
+
+static int tell_all(clocked *c, sl_event_type type, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < c->s->nodes && result == 0; i++)
+        result = deliver(c, i, &(sl_event){.type = type}, error);
+    return result;
+}
+
+/* What is on its way comes; of records only the next one is left. */
+static int come_to_rest(clocked *c, sl_error *error) {
+    const size_t records = c->record_every > 0;
+    sl_heap_entry first;
+    int result = tell_all(c, SL_EVENT_REST, error);
+    while (result == 0 && c->heap.count > records) {
+        sl_heap_take(&c->heap, &first);
+        result = take_event(c, &first, error);
+    }
+    for (uint32_t i = 0; i < c->s->nodes && result == 0; i++)
+        if (!sl_async_rests(c->s->peers[i].async))
+            result = sl_fail(error, SL_EPROTO, "node %u does not come to rest for a cut", i);
+    return result == 0 ? tell_all(c, SL_EVENT_GATHER, error) : result;
+}
+
+static int begin_view(clocked *c, sl_error *error) {
+    simulator *s = c->s;
+    int result = 0;
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
+        c->views[i] = (sl_node_view){.round = sl_async_round(s->peers[i].async),
+                                     .exchange = c->view,
+                                     .members = {c->everybody, s->nodes},
+                                     .topology = s->experiment->topology,
+                                     .plan = &s->plan};
+        result = deliver(c, i, &(sl_event){.type = SL_EVENT_VIEW, .view = &c->views[i]}, error);
+    }
+    return result;
+}
+
+/* The first round that no node has ended. */
+static uint64_t latest_round(const clocked *c) {
+    uint64_t latest = 1;
+    for (uint32_t i = 0; i < c->s->nodes; i++) {
+        const uint64_t round = sl_async_round(c->s->peers[i].async);
+        latest = round > latest ? round : latest;
+    }
+    return latest;
+}
+
+static int make_cut(clocked *c, sl_error *error) {
+    const sl_checkpoints *k = c->s->checkpoints;
+    sl_checkpoint_view view = {.number = ++c->view};
+    int result = come_to_rest(c, error);
+    if (result != 0)
+        return result;
+    for (uint32_t i = 0; i < c->s->nodes; i++)
+        view.members[i / 64] |= UINT64_C(1) << i % 64;
+    c->cut = latest_round(c) > c->cut ? latest_round(c) : c->cut + 1;
+    k->cut(k->context, c->cut, &view);
+    result = begin_view(c, error);
+    return result == 0 ? wake(c, error) : result;
+}
+
+/* From a cut: the view that had begun begins once more. */
+static int go_on_from_cut(clocked *c, sl_error *error) {
+    c->goes_on = true;
+    c->cut = c->s->resumed;
+    c->view = c->s->checkpoints->view->number;
+    c->recorded.from = latest_round(c);
+    int result = tell_all(c, SL_EVENT_START, error);
+    if (result == 0)
+        result = begin_view(c, error);
+    c->goes_on = false;
+    return result;
+}
+
+static int open_cuts(clocked *c) {
+    const uint32_t nodes = c->s->nodes;
+    c->view = 1;
+    c->everybody = calloc(nodes, sizeof *c->everybody);
+    c->views = calloc(nodes, sizeof *c->views);
+    for (uint32_t i = 0; c->everybody != NULL && i < nodes; i++)
+        c->everybody[i] = i;
+    return c->everybody != NULL && c->views != NULL ? 0 : SL_ENOMEM;
+}
+
+/* ---- from beginning to end ---- */
+
 static int run_events(clocked *c, const volatile int *stop, sl_error *error) {
     sl_heap_entry first;
     int result = 0;
     while (result == 0 && c->heap.count > 0) {
         sl_heap_take(&c->heap, &first);
         result = take_event(c, &first, error);
-        if (result == 0 && c->heap.count == 0)
-            result = go_on(c, error);
+        do {
+            while (result == 0 && wants_cut(c))
+                result = make_cut(c, error);
+            if (result == 0 && c->heap.count == 0)
+                result = go_on(c, error);
+        } while (result == 0 && wants_cut(c));
         if (result == 0 && stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED,
                            "stopped on request when nodes had done %llu gradients, on average",
@@ -333,7 +438,9 @@ static int run(clocked *c, const volatile int *stop, sl_error *error) {
     simulator *s = c->s;
     int result = sl_apart_report_start(s);
     s->began = sl_clock_seconds();
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+    if (result == 0 && s->resumed > 0)
+        result = go_on_from_cut(c, error);
+    for (uint32_t i = 0; i < s->nodes && result == 0 && s->resumed == 0; i++)
         result = add(c, 0, &(body){.kind = START, .rank = i}, error);
     if (result == 0 && c->record_every > 0)
         result = add(c, c->record_every, &(body){.kind = RECORD}, error);
@@ -361,7 +468,8 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
     c.since = calloc(s->nodes, sizeof *c.since);
     c.held = calloc(s->nodes, sizeof *c.held);
     if (result == 0)
-        result = c.since != NULL && c.held != NULL ? sl_apart_open(s, error) : no_memory(&c, error);
+        result = c.since != NULL && c.held != NULL && open_cuts(&c) == 0 ? sl_apart_open(s, error)
+                                                                         : no_memory(&c, error);
     if (result == 0)
         result = run(&c, stop, error);
     sl_recorded_close(&c.recorded);
@@ -370,5 +478,7 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
     free(c.bodies);
     free(c.since);
     free(c.held);
+    free(c.everybody);
+    free(c.views);
     return result;
 }

@@ -119,7 +119,8 @@ static int report_records(sl_recorded *r, const sl_recorded_round *round) {
 int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, double weight,
                      sl_error *error) {
     const uint64_t number = record->round.round;
-    if (!is_recorded(r, number) && !sl_record_parameters_due(&r->experiment->record, number))
+    if (number < r->from ||
+        (!is_recorded(r, number) && !sl_record_parameters_due(&r->experiment->record, number)))
         return 0;
     sl_recorded_round *round = find(r, number);
     if (round == NULL)

@@ -26,6 +26,7 @@ typedef struct sl_recorded {
                         may do again what its rank has done. NULL: all end all, once */
     uint32_t *ranks; /* (nodes) room for a list, where there is `does` */
     uint64_t told;   /* the round that was reported last */
+    uint64_t from;   /* some nodes begin with this round: those before are not reported */
     sl_recorded_round *first;
 } sl_recorded;
 

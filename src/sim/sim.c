@@ -524,7 +524,9 @@ static int train(simulator *s, const volatile int *stop, sl_error *error) {
 /* Its messages follow from the links, and serve no others. */
 static int run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
     int result = 0;
-    if (s->checkpoints != NULL && s->checkpoints->resume)
+    const bool resumes = s->checkpoints != NULL && s->checkpoints->resume;
+    s->resumed = resumes ? s->checkpoints->round : 0;
+    if (resumes && s->checkpoints->opened == NULL)
         result = sl_fail(error, SL_EINVAL,
                          "algorithm.name: \"%s\" lets nodes go at their own times here, and such a "
                          "run cannot go on from a state yet",

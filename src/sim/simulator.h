@@ -75,6 +75,8 @@ double sl_sim_push_sum_weight(const simulator *s, uint32_t rank);
 uint64_t sl_sim_end_after(const simulator *s);
 /* Does it repeat a real run from its logs of events? */
 bool sl_sim_repeats(const simulator *s);
+/* May its nodes at their own times be cut? */
+bool sl_sim_cuts(const simulator *s);
 sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank);
 int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, sl_error *error);
 /* A new node of this rank is aside, with the sponsor's model, until the view begins. */
@@ -99,7 +101,7 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
 /* ---- apart.c: nodes at their own times ---- */
 
 sl_recorded sl_apart_recorded(const simulator *s);
-/* Opens the nodes, with their first models. */
+/* Opens the nodes, with their first models, or with what they go on from. */
 int sl_apart_open(simulator *s, sl_error *error);
 int sl_apart_report_start(const simulator *s);
 /* A part that has come. */

@@ -75,6 +75,7 @@ void sl_copies_make(sl_copies *k, uint32_t place) {
     if (!stands(part))
         return;
     memcpy(part->copy, part->payload, part->frame.payload_bytes);
+    k->copied += part->frame.payload_bytes;
     part->payload = part->copy;
     k->stands--;
 }
@@ -89,8 +90,10 @@ void sl_copies_keep(sl_copies *k, uint32_t place) {
 void sl_copies_fetch(sl_copies *k, uint32_t place, const sl_vec_ops *device) {
     sl_copy *part = &k->parts[place];
     assert(part->frame.payload_bytes <= k->memory_bytes / k->count);
-    if (part->payload == part->kept)
+    if (part->payload == part->kept) {
         device->copy_out(part->copy, part->kept, part->frame.payload_bytes);
+        k->copied += part->frame.payload_bytes;
+    }
     part->payload = part->copy;
 }
 

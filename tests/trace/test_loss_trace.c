@@ -23,21 +23,6 @@ START_TEST(who_is_cut_trains_no_further_until_a_view) {
     expect_cuts(4, 1);
 }
 
-START_TEST(a_suspect_that_answers_stays) {
-    open_members(4);
-    lost(1, 3);
-    train(0.3); /* rank 0 asks all, and 3 answers: only the edge is broken */
-    for (uint32_t i = 0; i < 4; i++) {
-        expect_view(i, 2, 4);
-        ck_assert(sl_view_is_broken(sl_membership_newest(members[i]), 1, 3));
-    }
-    meet(1, 3);
-    train(1);
-    expect_agreed(0, 4, 3, 4);
-    ck_assert_uint_eq(sl_membership_newest(members[0])->broken_count, 0);
-    expect_cuts(4, 1); /* an edge that is whole again cuts nothing */
-}
-
 /* Rank 3 leaves: a view without it is agreed on, and lets round 10 end. Only 0 has heard so. */
 static void await_view(void) {
     open_members(4);
@@ -63,16 +48,6 @@ START_TEST(who_loses_the_leaver_cuts_the_view_before) {
     ck_assert(viewed[0] == 2 && began[0] == 11);
     expect_training(0);
     ck_assert_int_eq(cuts[0], 1);
-}
-
-START_TEST(a_member_that_is_lost_while_a_view_is_awaited_cuts_both) {
-    await_view();
-    lost(0, 1);
-    ck_assert_int_eq(cuts[0], 1);
-    ready(0);
-    ck_assert(viewed[0] == 2 && began[0] == 11);
-    ck_assert_int_eq(cuts[0], 2);
-    expect_rounds_until(0, 11);
 }
 
 /* ---- quorums ---- */
@@ -114,23 +89,6 @@ START_TEST(where_the_lowest_has_ended_the_next_one_splits) {
     expect_rest(3, 2, 3);
 }
 
-/* Another process comes for its rank, and so the former one has ended. */
-START_TEST(a_loss_may_be_known_as_an_end_later) {
-    open_members(2);
-    kill_member(0);
-    lost(1, 0);
-    train(8);
-    expect_rest(1, 1, 2);
-    all_see_it_end(0);
-    train(2);
-    expect_agreed(1, 2, 2, 1);
-    start(0, NULL, 0);
-    meet(0, 1);
-    join(0, 1);
-    train(2);
-    expect_agreed(0, 2, 3, 2);
-}
-
 START_TEST(who_has_done_its_last_round_does_not_count) {
     open_members(2);
     kill_member(0);
@@ -138,35 +96,6 @@ START_TEST(who_has_done_its_last_round_does_not_count) {
     step(1, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = 0});
     train(2);
     expect_agreed(1, 2, 2, 1);
-}
-
-/* Of five members, those from 2 on decide on view 2, and all of these but the first on view 3. It
- * hears so, and reaches the others only. It has decided on view 2, and decides on no other one: nor
- * if it joins, which promises nothing. */
-START_TEST(who_is_dropped_from_a_later_view_counts) {
-    open_members(5);
-    part(2, 5);
-    train(8);
-    expect_view(2, 2, 3);
-    for (uint32_t j = 3; j < 5; j++)
-        cut_off(2, j);
-    train(8);
-    expect_view(4, 3, 2);
-    for (uint32_t j = 3; j < 5; j++)
-        meet(2, j);
-    train(0.3);
-    ck_assert(is_told(2, SL_ORDER_RETURN));
-    for (uint32_t j = 3; j < 5; j++)
-        cut_off(2, j);
-    for (uint32_t i = 0; i < 2; i++)
-        meet(i, 2);
-    for (int joins = 0; joins < 2; joins++) {
-        train(8);
-        expect_view(0, 1, 5);
-        expect_view(1, 1, 5);
-        expect_rounds_until(0, 10);
-        join(2, 0);
-    }
 }
 
 START_TEST(settings_may_ask_for_more) {

@@ -92,17 +92,6 @@ START_TEST(a_pair_has_a_slower_link_of_its_own) {
     }
 }
 
-START_TEST(computing_alone_takes_its_time) {
-    sl_timeline *t = open_timeline(2);
-    for (uint64_t r = 1; r <= 5; r++) {
-        END_ROUND(t, 0, 0);
-    }
-    ck_assert_uint_eq(sl_timeline_rounds(t), 5);
-    ck_assert_double_eq_tol(seconds_of(t, &links, 2), 2 * COMPUTE, TOLERANCE);
-    check_seconds(t, &(sl_platform){.compute_ms = 10, .speeds = (const double[]){1, 0.25}},
-                  5 * 0.04);
-}
-
 /* In order of arrival, not of rank: the slow one's message does not hold the other one up. */
 START_TEST(a_link_in_takes_what_comes_first) {
     sl_timeline *t = open_timeline(3);
@@ -112,16 +101,6 @@ START_TEST(a_link_in_takes_what_comes_first) {
     sl_platform slow = links;
     slow.speeds = (const double[]){0.5, 1, 1};
     check_seconds(t, &slow, 2 * COMPUTE + LATENCY + 1000 * BYTE);
-}
-
-/* A round whose message waits for its gradient, and one whose message does not. */
-START_TEST(rounds_of_one_run_may_differ) {
-    sl_timeline *t = open_timeline(2);
-    for (uint64_t r = 1; r <= 2; r++) {
-        send_either(t, 0, r, r > 1, 1, 20000);
-        END_ROUND(t, 0, 1);
-    }
-    check_seconds(t, &links, COMPUTE + LATENCY + 2 * 20000 * BYTE);
 }
 
 /* Both links of one round: the neighbour that is ahead has sent its next message before this

@@ -74,9 +74,11 @@ typedef struct sl_side {
                                 with this agent read it; two take turns. NULL: there is none */
     const sl_share_ops *device; /* whose arenas are read where they are; NULL: none */
     size_t published_bytes;
-    uint32_t turn;       /* of the two, the latest that was taken */
-    size_t shared;       /* bytes of `arena` that are taken */
-    bool has_rooms;      /* there the node's model is, too, and moves */
+    uint32_t turn;  /* of the two, the latest that was taken */
+    size_t shared;  /* bytes of `arena` that are taken */
+    bool has_rooms; /* there the node's model is, too, and moves; or what the task lends */
+    float *rooms;   /* these (SL_NODE_ROOMS, room_bytes) */
+    size_t room_bytes;
     bool reads;          /* neighbours' arenas, where it can */
     bool reads_in_place; /* and what is there: nothing that would have to be checked first */
     double now_s;        /* when the loop last looked */
