@@ -105,6 +105,7 @@ typedef struct sl_step_state {
     bool adapts;          /* the vector is prepared part by part, as it leaves: */
     sl_range adapted;     /* last; several parts may look at it */
     bool awaits_gradient; /* a device prepares and encodes the message at once: not yet */
+    bool awaits_room;     /* and does not encode it yet, as neighbours still read others there */
     bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
     uint32_t group_count;
     double norm_limit; /* of the parts that come in it; 0: any is taken */
