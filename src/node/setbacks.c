@@ -3,15 +3,13 @@
 
 #include "node/state.h"
 #include "starling/node.h"
-#include "vec/finite.h"
+#include "vec/asked.h"
 
 enum { SETBACK_ROUNDS = 100 };
 
 bool sl_node_has_spoiled_gradient(const sl_node *n) {
-    const sl_vec_ops *vec = n->settings.vec;
-    const float *g = n->state.g + n->round.final;
-    const size_t count = n->settings.dimension - n->round.final;
-    return vec->on_host ? !sl_vec_is_finite(g, count) : !isfinite(vec->norm2_squared(g, count));
+    return !sl_vec_are_finite(n->settings.vec, n->state.g + n->round.final,
+                              n->settings.dimension - n->round.final);
 }
 
 bool sl_node_is_spoiled(const sl_node *n, double loss) {

@@ -32,7 +32,8 @@ int sl_apart_report_start(const simulator *s) {
     const bool due =
         s->observer->parameters != NULL && sl_record_parameters_due(&s->experiment->record, 0);
     for (uint32_t i = 0; i < sl_topology_nodes(s->experiment->topology) && due && result == 0; i++)
-        result = s->observer->parameters(s->observer->context, 0, i, sl_sim_model(s, i), 1);
+        result = s->observer->parameters(s->observer->context, 0, i,
+                                         sl_host_task_view(&s->host, sl_sim_model(s, i)), 1);
     return result;
 }
 
@@ -58,6 +59,12 @@ void sl_apart_gradient(simulator *s, uint32_t rank) {
     p->record.times.gradient += sl_clock_seconds() - before;
 }
 
+static int take(const simulator *s, sl_recorded *recorded, uint32_t rank, sl_error *error) {
+    return sl_recorded_take(recorded, &s->peers[rank].record,
+                            sl_host_task_view(&s->host, sl_sim_model(s, rank)),
+                            sl_sim_push_sum_weight(s, rank), error);
+}
+
 int sl_apart_end_round(simulator *s, sl_recorded *recorded, uint32_t rank, const sl_round *round,
                        sl_error *error) {
     peer *p = &s->peers[rank];
@@ -68,8 +75,7 @@ int sl_apart_end_round(simulator *s, sl_recorded *recorded, uint32_t rank, const
         s->observer->ended(s->observer->context, &p->record);
     if (s->experiment->final_average && round->round == s->task->rounds)
         return 0; /* its model is another one then */
-    return sl_recorded_take(recorded, &p->record, sl_sim_model(s, rank),
-                            sl_sim_push_sum_weight(s, rank), error);
+    return take(s, recorded, rank, error);
 }
 
 int sl_apart_report_all(const simulator *s, const sl_recorded *recorded, uint64_t round,
@@ -82,7 +88,7 @@ int sl_apart_report_all(const simulator *s, const sl_recorded *recorded, uint64_
         record.round.round = round;
         if (virtual_s >= 0)
             record.virtual_s = virtual_s;
-        result = sl_recorded_report(recorded, &record, sl_sim_model(s, i));
+        result = sl_recorded_report(recorded, &record, sl_sim_recorded_model(s, i));
     }
     return result;
 }
@@ -97,7 +103,6 @@ int sl_apart_average(simulator *s, sl_recorded *recorded, sl_error *error) {
         result = sl_sim_average(s, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].async != NULL)
-            result = sl_recorded_take(recorded, &s->peers[i].record, sl_sim_model(s, i),
-                                      sl_sim_push_sum_weight(s, i), error);
+            result = take(s, recorded, i, error);
     return result;
 }

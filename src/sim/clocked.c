@@ -181,13 +181,13 @@ static int send(clocked *c, uint32_t rank, const sl_async_part *part, const sl_r
 static int send_all(clocked *c, uint32_t rank, sl_error *error) {
     sl_async_part part;
     sl_row to;
-    int result = 0;
-    while (result == 0 && sl_async_next(c->s->peers[rank].async, &part, &to)) {
+    int result = 0, any = 0;
+    while (result == 0 && (any = sl_async_next(c->s->peers[rank].async, &part, &to, error)) > 0) {
         result = send(c, rank, &part, &to, error);
         if (result == 0)
             result = step(c, rank, &(sl_event){.type = SL_EVENT_SENT}, error);
     }
-    return result;
+    return result == 0 ? any : result;
 }
 
 static int deliver(clocked *c, uint32_t rank, const sl_event *event, sl_error *error) {

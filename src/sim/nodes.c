@@ -1,6 +1,7 @@
 /* nodes.c - the simulator's nodes, one at a time: opening, stepping, saving. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "sim/simulator.h"
@@ -35,6 +36,13 @@ void sl_sim_let_go(simulator *s, message *m) {
 float *sl_sim_model(const simulator *s, uint32_t rank) {
     const peer *p = &s->peers[rank];
     return p->async != NULL ? sl_async_model(p->async) : sl_node_model(p->node);
+}
+
+const float *sl_sim_recorded_model(const simulator *s, uint32_t rank) {
+    const float *x = sl_host_task_view(&s->host, sl_sim_model(s, rank));
+    return s->copies == NULL
+               ? x
+               : memcpy(s->copies + rank * s->task->dimension, x, s->task->dimension * sizeof *x);
 }
 
 double sl_sim_push_sum_weight(const simulator *s, uint32_t rank) {

@@ -119,16 +119,17 @@ int sl_repeated_send_all(repeated *r, uint32_t rank, bool *any, sl_error *error)
     sl_async *async = r->s->peers[rank].async;
     sl_async_part part;
     sl_row to;
-    int result = 0;
+    int result = 0, next = 0;
     sl_async_expect(async, sl_repeated_next_act(r, rank));
-    while (result == 0 && sl_async_next(async, &part, &to) && may_leave(r, rank, &part, &to)) {
+    while (result == 0 && (next = sl_async_next(async, &part, &to, error)) > 0 &&
+           may_leave(r, rank, &part, &to)) {
         *any = true;
         result = send(r, rank, &part, &to, error);
         if (result == 0)
             result = step(r, rank, &(sl_event){.type = SL_EVENT_SENT}, error);
         sl_async_expect(async, sl_repeated_next_act(r, rank));
     }
-    return result;
+    return result == 0 && next < 0 ? next : result;
 }
 
 int sl_repeated_deliver(repeated *r, uint32_t rank, const sl_event *event, sl_error *error) {

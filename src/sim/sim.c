@@ -332,13 +332,6 @@ static int report_parameters(simulator *s, uint64_t round) {
     return result;
 }
 
-static const float *recorded_model(const simulator *s, uint32_t rank) {
-    const float *x = sl_host_task_view(&s->host, sl_node_model(s->peers[rank].node));
-    if (s->copies == NULL)
-        return x;
-    return memcpy(s->copies + rank * s->task->dimension, x, s->task->dimension * sizeof *x);
-}
-
 static int report_round(simulator *s, uint64_t round) {
     int result = report_parameters(s, round);
     if (!s->observer->record || !sl_record_due(&s->experiment->record, round, s->task->rounds))
@@ -348,7 +341,7 @@ static int report_round(simulator *s, uint64_t round) {
         peer *p = &s->peers[i];
         if (p->node == NULL)
             continue;
-        const float *x = recorded_model(s, i);
+        const float *x = sl_sim_recorded_model(s, i);
         p->record.evaluation = sl_record_evaluates(&s->experiment->record, nodes, i)
                                    ? s->task->evaluate(s->task->context, x)
                                    : (sl_evaluation){NAN, NAN};
@@ -562,10 +555,10 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
                                 error);
     if (result == 0)
         result = sl_host_task_open(&s.host, s.vec, task, error);
-    if (result == 0 && algorithm->async != NULL)
-        return run_clocked(&s, stop, error);
     if (result == 0)
         result = open_copies(&s, error);
+    if (result == 0 && algorithm->async != NULL)
+        return run_clocked(&s, stop, error);
     if (result == 0 && timeline != NULL)
         result = sl_timeline_open(&s.timeline, s.nodes, error);
     if (result == 0)

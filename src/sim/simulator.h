@@ -70,6 +70,8 @@ typedef struct simulator {
 message *sl_sim_take_message(simulator *s);
 void sl_sim_let_go(simulator *s, message *m);
 float *sl_sim_model(const simulator *s, uint32_t rank);
+/* On the host, as long as no other record of it is made. */
+const float *sl_sim_recorded_model(const simulator *s, uint32_t rank);
 double sl_sim_push_sum_weight(const simulator *s, uint32_t rank);
 /* The round after which the run ends; 0: its last. */
 uint64_t sl_sim_end_after(const simulator *s);
