@@ -329,20 +329,15 @@ static int check_network(const sl_experiment *e, sl_error *error) {
     return result;
 }
 
-/* Nodes that go at their own times have no round that a file or a fault could name. */
+/* Nodes that go at their own times have no round that a file could name. */
 static int check_asynchronous(const sl_experiment *e, sl_error *error) {
-    const bool ends = e->membership.on_loss != SL_ON_LOSS_CONTINUE;
-    const char *what = e->faults.count > 0 ? "faults"
-                       : e->checkpoint.every > 0 && ends
-                           ? "checkpoint.every, where membership.on_loss is \"stop\""
-                           : NULL;
-    if (what == NULL || !sl_experiment_is_asynchronous(e))
+    if (e->checkpoint.every == 0 || e->membership.on_loss == SL_ON_LOSS_CONTINUE ||
+        !sl_experiment_is_asynchronous(e))
         return 0;
     return sl_fail(error, SL_EINVAL,
-                   "%s: algorithm '%s' lets nodes go at their own times here, and cannot do that "
-                   "yet; %s",
-                   what, e->algorithm.name,
-                   e->faults.count > 0 ? "leave it out" : "take \"continue\"");
+                   "checkpoint.every, where membership.on_loss is \"stop\": algorithm '%s' lets "
+                   "nodes go at their own times here, and cannot do that yet; take \"continue\"",
+                   e->algorithm.name);
 }
 
 static int check_gpu_direct(const sl_experiment *e, sl_error *error) {

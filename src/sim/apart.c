@@ -10,23 +10,6 @@ sl_recorded sl_apart_recorded(const simulator *s) {
         .experiment = s->experiment, .task = s->task, .observer = s->observer, .nodes = s->nodes};
 }
 
-int sl_apart_open(simulator *s, sl_error *error) {
-    int result = 0;
-    s->peers = calloc(s->nodes, sizeof *s->peers);
-    if (s->peers == NULL)
-        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
-    for (uint32_t i = 0; i < sl_topology_nodes(s->experiment->topology) && result == 0; i++) {
-        const sl_node_settings settings = sl_sim_settings(s, i);
-        s->peers[i].record.rank = i;
-        result = sl_async_open(&s->peers[i].async, &settings, error);
-        if (result == 0)
-            sl_host_task_initial(&s->host, i, sl_async_model(s->peers[i].async));
-    }
-    if (result == 0)
-        s->message_bytes = sl_async_part_bytes_max(s->peers[0].async);
-    return result;
-}
-
 int sl_apart_report_start(const simulator *s) {
     int result = 0;
     const bool due =

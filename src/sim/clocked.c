@@ -4,6 +4,10 @@
  * and a nanosecond at least; it is computed when it ends, at a point that stands still meanwhile. A
  * part of a message takes its way over the ports (ports.h). Where links take no time, what a
  * gradient sets off is over before the next one ends.
+ *
+ * A fault's round comes when the first node has ended the one before. Then all rest: at a loss they
+ * are cut, else what is open ends, and what is on its way comes. A view begins when that is so; to
+ * notice, and to agree, takes no time.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -16,7 +20,17 @@
 #include "sim/simulator.h"
 #include "wire/frame.h"
 
-typedef enum kind { COMES, ARRIVES, ACKNOWLEDGED, START, GRADIENT, TURN, RECORD } kind;
+typedef enum kind {
+    COMES,
+    ARRIVES,
+    ACKNOWLEDGED,
+    START,
+    GRADIENT,
+    TURN,
+    CHANGE,
+    RECORD,
+    NOTHING /* it was to happen to a node that is gone, or is on its way no more */
+} kind;
 
 /* What an event is, beside its time and rank. */
 typedef struct body {
@@ -41,6 +55,8 @@ typedef struct clocked {
     bool is_timed;                        /* does the experiment say how long anything takes? */
     bool *held;                           /* (nodes) its gradient waits for what other nodes do */
     uint32_t finished;
+    uint64_t fault, views; /* the next round that has one, 0: none has; views that have begun */
+    bool changes, rests;   /* its round has come; all are to rest */
 } clocked;
 
 static const uint32_t NONE = UINT32_MAX;
@@ -74,7 +90,7 @@ static int add(clocked *c, uint64_t at, const body *b, sl_error *error) {
         [COMES] = SL_PHASE_MESSAGE,        [ARRIVES] = SL_PHASE_MESSAGE,
         [ACKNOWLEDGED] = SL_PHASE_MESSAGE, [START] = SL_PHASE_GRADIENT,
         [GRADIENT] = SL_PHASE_GRADIENT,    [TURN] = SL_PHASE_TURN,
-        [RECORD] = SL_PHASE_RECORD};
+        [CHANGE] = SL_PHASE_CHANGE,        [RECORD] = SL_PHASE_RECORD};
     const uint32_t place = take_body(c);
     if (place == NONE || !sl_heap_add(&c->heap, at, phases[b->kind], b->rank, place))
         return no_memory(c, error);
@@ -104,7 +120,11 @@ static void show(const clocked *c, sl_span_kind what, uint32_t rank, uint32_t to
 static int end_round(clocked *c, uint32_t rank, const sl_round *round, sl_error *error) {
     show(c, SL_SPAN_WAIT, rank, 0, c->since[rank]);
     c->s->peers[rank].record.virtual_s = c->is_timed ? 1e-9 * (double)c->now : 0;
-    return sl_apart_end_round(c->s, &c->recorded, rank, round, error);
+    const int result = sl_apart_end_round(c->s, &c->recorded, rank, round, error);
+    if (result != 0 || c->changes || c->fault == 0 || round->round + 1 < c->fault)
+        return result;
+    c->changes = true;
+    return add(c, c->now, &(body){.kind = CHANGE}, error);
 }
 
 static int begin_gradient(clocked *c, uint32_t rank, uint64_t round, sl_error *error) {
@@ -167,6 +187,8 @@ static int send(clocked *c, uint32_t rank, const sl_async_part *part, const sl_r
     int result = 0;
     for (uint32_t k = 0; k < to->count && result == 0; k++) {
         b.rank = to->peers[(first + k) % to->count];
+        if (!sl_sim_is_there(&c->s->peers[b.rank])) /* an account of what was cut */
+            continue;
         if (m != NULL)
             m->readers++;
         result =
@@ -197,24 +219,136 @@ static int deliver(clocked *c, uint32_t rank, const sl_event *event, sl_error *e
 
 /* ---- records ---- */
 
-static uint64_t gradients_of_all(const clocked *c) {
-    uint64_t sum = 0;
+static uint32_t count_there(const clocked *c) {
+    uint32_t count = 0;
     for (uint32_t i = 0; i < c->s->nodes; i++)
-        sum += c->s->peers[i].pending.finished_round.round;
-    return sum;
+        count += sl_sim_is_there(&c->s->peers[i]);
+    return count;
 }
 
-/* The number of such a record is how many gradients a node has done, mean over nodes. */
+/* How many a node has done, mean over nodes. */
+static uint64_t mean_gradients(const clocked *c) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < c->s->nodes; i++)
+        if (sl_sim_is_there(&c->s->peers[i]))
+            sum += c->s->peers[i].pending.finished_round.round;
+    return sum / count_there(c);
+}
+
+/* That is the number of such a record. */
 static int record_now(clocked *c, sl_error *error) {
-    const uint64_t round = gradients_of_all(c) / c->s->nodes;
+    const uint64_t round = mean_gradients(c);
     int result = 0;
     if (round > c->last_recorded && round < c->s->task->rounds) {
         c->last_recorded = round;
+        if (c->views > 0)
+            sl_sim_tell_members(c->s, round);
         result = sl_apart_report_all(c->s, &c->recorded, round, 1e-9 * (double)c->now);
     }
-    return result == 0 && c->finished < c->s->nodes
+    return result == 0 && c->finished < count_there(c)
                ? add(c, c->now + c->record_every, &(body){.kind = RECORD}, error)
                : result;
+}
+
+/* ---- faults ---- */
+
+static bool is_message(const body *b) {
+    return b->kind <= ACKNOWLEDGED;
+}
+
+static bool is_any_on_its_way(const clocked *c) {
+    for (size_t i = 0; i < c->heap.count; i++)
+        if (is_message(&c->bodies[c->heap.entries[i].body]))
+            return true;
+    return false;
+}
+
+/* Nothing comes of what is on its way, and of what nodes that are gone would have done. */
+static void forget(clocked *c) {
+    for (size_t i = 0; i < c->heap.count; i++) {
+        body *b = &c->bodies[c->heap.entries[i].body];
+        const bool of_node = b->kind == GRADIENT || b->kind == TURN;
+        if (is_message(b) && b->message != NULL)
+            sl_sim_let_go(c->s, b->message);
+        if (is_message(b) || (of_node && !sl_sim_is_there(&c->s->peers[b->rank])))
+            b->kind = NOTHING;
+    }
+}
+
+static int tell_all(clocked *c, const sl_event *event, sl_error *error) {
+    int result = 0;
+    for (uint32_t i = 0; i < c->s->nodes && result == 0; i++)
+        if (sl_sim_is_there(&c->s->peers[i]))
+            result = deliver(c, i, event, error);
+    return result;
+}
+
+/* Others are to be there: who leaves takes part until the view. */
+static int begin_to_rest(clocked *c, sl_error *error) {
+    simulator *s = c->s;
+    sl_cast_play(&s->scene.cast, &s->experiment->faults, c->fault);
+    c->rests = true;
+    if (sl_sim_close_gone(s, c->fault, false) == 0)
+        return tell_all(c, &(sl_event){.type = SL_EVENT_REST}, error);
+    forget(c);
+    int result = tell_all(c, &(sl_event){.type = SL_EVENT_CUT}, error);
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        if (!sl_sim_is_there(&s->peers[i]))
+            result = tell_all(c, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = i}, error);
+    return result;
+}
+
+static bool do_all_rest(const clocked *c) {
+    for (uint32_t i = 0; i < c->s->nodes; i++)
+        if (sl_sim_is_there(&c->s->peers[i]) && !sl_async_rests(c->s->peers[i].async))
+            return false;
+    return !is_any_on_its_way(c);
+}
+
+/* A newcomer begins with the fault's round, whatever round its sponsor is in. */
+static int turn(clocked *c, uint32_t rank, const sl_scene_view *v, sl_error *error) {
+    peer *p = &c->s->peers[rank];
+    const bool is_new = sl_async_round(p->async) == 0;
+    p->own_view = v->view;
+    p->own_view.round = is_new ? c->fault : sl_async_round(p->async);
+    if (is_new) {
+        sl_recorded_let(&c->recorded, rank, c->fault);
+        p->pending.finished_round.round = c->fault - 1;
+    }
+    const int result = sl_sim_enter(c->s, rank, v, error);
+    return result == 0
+               ? deliver(c, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &p->own_view}, error)
+               : result;
+}
+
+static int begin_view(clocked *c, sl_error *error) {
+    simulator *s = c->s;
+    const sl_scene_view *v;
+    int result = tell_all(c, &(sl_event){.type = SL_EVENT_GATHER}, error);
+    sl_sim_close_gone(s, c->fault, true);
+    forget(c);
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (!sl_sim_is_there(&s->peers[i]))
+            sl_recorded_let(&c->recorded, i, UINT64_MAX);
+    if (result == 0)
+        result = sl_sim_next_view(s, c->fault, ++c->views, &v, error);
+    if (result == 0)
+        sl_sim_tell_members(s, c->fault);
+    if (result == 0)
+        result = sl_recorded_flush(&c->recorded);
+    for (uint32_t k = 0; result == 0 && k < v->group.count; k++)
+        result = turn(c, v->group.ranks[k], v, error);
+    c->fault = sl_faults_next(&s->experiment->faults, c->fault);
+    c->changes = c->rests = false;
+    return result;
+}
+
+/* Looks again after the next instant. */
+static int change(clocked *c, sl_error *error) {
+    const int result = c->rests ? 0 : begin_to_rest(c, error);
+    if (result != 0 || do_all_rest(c))
+        return result != 0 ? result : begin_view(c, error);
+    return c->heap.count > 0 ? add(c, c->heap.entries[0].at, &(body){.kind = CHANGE}, error) : 0;
 }
 
 /* ---- what happens ---- */
@@ -297,8 +431,12 @@ static int happen(clocked *c, const body *b, sl_error *error) {
         return end_gradient(c, b->rank, error);
     case TURN:
         return deliver(c, b->rank, &(sl_event){.type = SL_EVENT_TURN}, error);
+    case CHANGE:
+        return change(c, error);
     case RECORD:
         return record_now(c, error);
+    case NOTHING:
+        return 0;
     }
     return 0;
 }
@@ -324,7 +462,7 @@ static int run_events(clocked *c, const volatile int *stop, sl_error *error) {
         if (result == 0 && stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED,
                            "stopped on request when nodes had done %llu gradients, on average",
-                           (unsigned long long)(gradients_of_all(c) / c->s->nodes));
+                           (unsigned long long)mean_gradients(c));
     }
     return result;
 }
@@ -333,18 +471,33 @@ static int run(clocked *c, const volatile int *stop, sl_error *error) {
     simulator *s = c->s;
     int result = sl_apart_report_start(s);
     s->began = sl_clock_seconds();
+    if (c->fault > 0)
+        sl_sim_tell_members(s, 1);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = add(c, 0, &(body){.kind = START, .rank = i}, error);
+        if (sl_sim_is_there(&s->peers[i]))
+            result = add(c, 0, &(body){.kind = START, .rank = i}, error);
     if (result == 0 && c->record_every > 0)
         result = add(c, c->record_every, &(body){.kind = RECORD}, error);
     if (result == 0)
         result = run_events(c, stop, error);
-    if (result == 0 && c->finished < s->nodes)
+    if (result == 0 && c->finished < count_there(c))
         result = sl_fail(error, SL_EPROTO, "after %.6g s every node waits for another",
                          1e-9 * (double)c->now);
     if (result == 0 && s->experiment->final_average)
         result = sl_apart_average(s, &c->recorded, error);
     return result == 0 ? sl_apart_report_all(s, &c->recorded, s->task->rounds, -1) : result;
+}
+
+/* false: out of memory. */
+static bool open_faults(clocked *c) {
+    const simulator *s = c->s;
+    c->fault = sl_faults_next(&s->experiment->faults, 0);
+    if (c->fault == 0)
+        return true;
+    c->recorded.first = malloc(s->nodes * sizeof *c->recorded.first);
+    for (uint32_t i = 0; c->recorded.first != NULL && i < s->nodes; i++)
+        c->recorded.first[i] = sl_sim_is_there(&s->peers[i]) ? 0 : UINT64_MAX;
+    return c->recorded.first != NULL;
 }
 
 int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
@@ -361,7 +514,7 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
     c.since = calloc(s->nodes, sizeof *c.since);
     c.held = calloc(s->nodes, sizeof *c.held);
     if (result == 0)
-        result = c.since != NULL && c.held != NULL ? sl_apart_open(s, error) : no_memory(&c, error);
+        result = c.since != NULL && c.held != NULL && open_faults(&c) ? 0 : no_memory(&c, error);
     if (result == 0)
         result = run(&c, stop, error);
     sl_recorded_close(&c.recorded);

@@ -522,12 +522,10 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
     int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL &&
                          r.comes != NULL && r.last != NULL && r.recorded.does != NULL &&
                          r.recorded.ranks != NULL
-                     ? sl_apart_open(s, error)
+                     ? 0
                      : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
     if (result == 0)
         find_rounds(&r);
-    if (result == 0)
-        result = sl_scene_open(&s->scene, s->experiment, s->task->dimension, error);
     if (result == 0)
         result = run(&r, stop, error);
     for (uint32_t i = 0; r.letters != NULL && i < s->nodes; i++)

@@ -91,7 +91,8 @@ static int open_saver(simulator *s, sl_error *error) {
                                         .notice = on_notice,
                                         .written = on_written,
                                         .context = s};
-    return s->experiment->checkpoint.every > 0 || sl_sim_end_after(s) > 0
+    const bool saves = s->experiment->checkpoint.every > 0 || sl_sim_end_after(s) > 0;
+    return saves && !sl_experiment_is_asynchronous(s->experiment)
                ? sl_saver_open(&s->saver, &settings, &(sl_machine){.rounds = largest_node(s)},
                                error)
                : 0;
@@ -388,27 +389,22 @@ static int open_nodes(simulator *s, sl_error *error) {
         s->peers[i].record.rank = i;
         if (i >= sl_topology_nodes(s->experiment->topology)) /* it may join */
             continue;
-        result = sl_sim_open_node(s, i, s->experiment->topology, error);
+        result = sl_sim_open_node(s, i, NULL, error);
         if (result == 0)
-            sl_host_task_initial(&s->host, i, sl_node_model(s->peers[i].node));
+            sl_host_task_initial(&s->host, i, sl_sim_model(s, i));
     }
     if (result == 0)
-        s->message_bytes = sl_node_part_bytes_max(s->peers[0].node);
+        s->message_bytes = sl_machine_part_bytes_max(
+            &(sl_machine){.rounds = s->peers[0].node, .own = s->peers[0].async});
     if (loses(s)) /* a view may begin with dense messages */
         s->message_bytes = s->experiment->transport.chunk_bytes;
     return result;
 }
 
-static void close_peer(peer *p) {
-    sl_node_close(&p->node);
-    sl_node_close(&p->aside);
-    sl_async_close(&p->async);
-}
-
 static void close_nodes(simulator *s) {
     sl_saver_close(&s->saver);
     for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
-        close_peer(&s->peers[i]);
+        sl_sim_close_node(&s->peers[i]);
     free(s->peers);
     sl_sending_close(&s->sending);
     sl_scene_close(&s->scene);
@@ -499,39 +495,48 @@ static void log_end(const simulator *s, int result, const sl_error *why) {
     sl_sim_log(s, &end);
 }
 
+static int run(simulator *s, const volatile int *stop, sl_error *error) {
+    if (!sl_experiment_is_asynchronous(s->experiment))
+        return run_rounds(s, stop, error);
+    return sl_sim_repeats(s) ? sl_sim_run_repeated(s, stop, error)
+                             : sl_sim_run_clocked(s, stop, error);
+}
+
 static int train(simulator *s, const volatile int *stop, sl_error *error) {
     sl_error why = {0};
     if (s->checkpoints == NULL || s->checkpoints->opened != NULL)
-        return run_rounds(s, stop, error);
+        return run(s, stop, error);
     int result = log_beginning(s, &why);
     if (result == 0)
         result = open_saver(s, &why);
     if (result == 0)
-        result = run_rounds(s, stop, &why);
+        result = run(s, stop, &why);
     log_end(s, result, &why);
     if (why.code != 0 && error != NULL)
         *error = why;
     return result;
 }
 
-/* Its messages follow from the links, and serve no others. */
-static int run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
-    int result = 0;
+/* What no run of nodes at their own times does. */
+static int check_clocked(simulator *s, sl_error *error) {
     if (s->checkpoints != NULL && s->checkpoints->resume)
-        result = sl_fail(error, SL_EINVAL,
-                         "algorithm.name: \"%s\" lets nodes go at their own times here, and such a "
-                         "run cannot go on from a state yet",
-                         s->experiment->algorithm.name);
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.name: \"%s\" lets nodes go at their own times here, and such a "
+                       "run cannot go on from a state yet",
+                       s->experiment->algorithm.name);
     if (s->checkpoints != NULL && s->experiment->checkpoint.every > 0 && !sl_sim_repeats(s))
         on_notice(s, "warning: checkpoint.every has no effect here: the simulator saves no nodes "
                      "that go at their own times");
+    return 0;
+}
+
+/* What only nodes that share rounds have: messages that serve other links, too. */
+static int open_rounds(simulator *s, const sl_algorithm *algorithm, bool recorded,
+                       sl_error *error) {
+    int result = recorded ? sl_timeline_open(&s->timeline, s->nodes, error) : 0;
     if (result == 0)
-        result = sl_experiment_plan(&s->plan, s->experiment, s->task, error);
-    if (result == 0)
-        result = sl_sim_repeats(s) ? sl_sim_run_repeated(s, stop, error)
-                                   : sl_sim_run_clocked(s, stop, error);
-    close_nodes(s);
-    return result;
+        result = sl_experiment_sending(&s->sending, s->experiment, &s->plan, s->task, error);
+    return result == 0 ? share_gradient(s, algorithm, error) : result;
 }
 
 int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer,
@@ -557,21 +562,16 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         result = sl_host_task_open(&s.host, s.vec, task, error);
     if (result == 0)
         result = open_copies(&s, error);
-    if (result == 0 && algorithm->async != NULL)
-        return run_clocked(&s, stop, error);
-    if (result == 0 && timeline != NULL)
-        result = sl_timeline_open(&s.timeline, s.nodes, error);
     if (result == 0)
         result = sl_experiment_plan(&s.plan, experiment, task, error);
     if (result == 0)
-        result = sl_experiment_sending(&s.sending, experiment, &s.plan, task, error);
-    if (result == 0)
-        result = share_gradient(&s, algorithm, error);
+        result = algorithm->async != NULL ? check_clocked(&s, error)
+                                          : open_rounds(&s, algorithm, timeline != NULL, error);
     if (result == 0 && loses(&s))
         result = sl_scene_open(&s.scene, experiment, task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);
-    if (result == 0 && checkpoints != NULL)
+    if (result == 0 && checkpoints != NULL && algorithm->async == NULL)
         result = open_checkpoints(&s, error);
     if (result == 0)
         result = train(&s, stop, error);
