@@ -235,6 +235,14 @@ static uint64_t mean_gradients(const clocked *c) {
     return sum / count_there(c);
 }
 
+/* Is anything to happen but records and a change that waits? */
+static bool goes_on(const clocked *c) {
+    bool any = false;
+    for (size_t i = 0; i < c->heap.count && !any; i++)
+        any = c->bodies[c->heap.entries[i].body].kind < CHANGE;
+    return any;
+}
+
 /* That is the number of such a record. */
 static int record_now(clocked *c, sl_error *error) {
     const uint64_t round = mean_gradients(c);
@@ -245,7 +253,7 @@ static int record_now(clocked *c, sl_error *error) {
             sl_sim_tell_members(c->s, round);
         result = sl_apart_report_all(c->s, &c->recorded, round, 1e-9 * (double)c->now);
     }
-    return result == 0 && c->finished < count_there(c)
+    return result == 0 && goes_on(c)
                ? add(c, c->now + c->record_every, &(body){.kind = RECORD}, error)
                : result;
 }
@@ -275,6 +283,19 @@ static void forget(clocked *c) {
     }
 }
 
+static int close_gone(clocked *c, bool leavers, bool *any) {
+    simulator *s = c->s;
+    *any = sl_sim_close_gone(s, c->fault, leavers) > 0;
+    if (!*any)
+        return 0;
+    forget(c);
+    for (uint32_t i = 0; i < s->nodes; i++)
+        if (!sl_sim_is_there(&s->peers[i]))
+            sl_recorded_let(&c->recorded, i, UINT64_MAX);
+    sl_sim_tell_members(s, c->fault);
+    return sl_recorded_flush(&c->recorded);
+}
+
 static int tell_all(clocked *c, const sl_event *event, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < c->s->nodes && result == 0; i++)
@@ -283,16 +304,16 @@ static int tell_all(clocked *c, const sl_event *event, sl_error *error) {
     return result;
 }
 
-/* Others are to be there: who leaves takes part until the view. */
+/* Others are to be there. Who leaves takes part until the view. */
 static int begin_to_rest(clocked *c, sl_error *error) {
     simulator *s = c->s;
+    bool cuts;
     sl_cast_play(&s->scene.cast, &s->experiment->faults, c->fault);
     c->rests = true;
-    if (sl_sim_close_gone(s, c->fault, false) == 0)
-        return tell_all(c, &(sl_event){.type = SL_EVENT_REST}, error);
-    forget(c);
-    int result = tell_all(c, &(sl_event){.type = SL_EVENT_CUT}, error);
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+    int result = close_gone(c, false, &cuts);
+    if (result == 0)
+        result = tell_all(c, &(sl_event){.type = cuts ? SL_EVENT_CUT : SL_EVENT_REST}, error);
+    for (uint32_t i = 0; i < s->nodes && result == 0 && cuts; i++)
         if (!sl_sim_is_there(&s->peers[i]))
             result = tell_all(c, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = i}, error);
     return result;
@@ -324,18 +345,14 @@ static int turn(clocked *c, uint32_t rank, const sl_scene_view *v, sl_error *err
 static int begin_view(clocked *c, sl_error *error) {
     simulator *s = c->s;
     const sl_scene_view *v;
+    bool any;
     int result = tell_all(c, &(sl_event){.type = SL_EVENT_GATHER}, error);
-    sl_sim_close_gone(s, c->fault, true);
-    forget(c);
-    for (uint32_t i = 0; i < s->nodes; i++)
-        if (!sl_sim_is_there(&s->peers[i]))
-            sl_recorded_let(&c->recorded, i, UINT64_MAX);
+    if (result == 0)
+        result = close_gone(c, true, &any);
     if (result == 0)
         result = sl_sim_next_view(s, c->fault, ++c->views, &v, error);
     if (result == 0)
         sl_sim_tell_members(s, c->fault);
-    if (result == 0)
-        result = sl_recorded_flush(&c->recorded);
     for (uint32_t k = 0; result == 0 && k < v->group.count; k++)
         result = turn(c, v->group.ranks[k], v, error);
     c->fault = sl_faults_next(&s->experiment->faults, c->fault);
@@ -348,7 +365,7 @@ static int change(clocked *c, sl_error *error) {
     const int result = c->rests ? 0 : begin_to_rest(c, error);
     if (result != 0 || do_all_rest(c))
         return result != 0 ? result : begin_view(c, error);
-    return c->heap.count > 0 ? add(c, c->heap.entries[0].at, &(body){.kind = CHANGE}, error) : 0;
+    return goes_on(c) ? add(c, c->heap.entries[0].at, &(body){.kind = CHANGE}, error) : 0;
 }
 
 /* ---- what happens ---- */

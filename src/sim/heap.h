@@ -8,14 +8,13 @@
 #include <stdint.h>
 
 /* What happens at one instant: first all messages, whatever they set off, then the next gradient
- * that ends, then who has waited for the instant to be over; then members change; then it is
- * recorded. */
+ * that ends, then who has waited for the instant to be over; it is recorded, and members change. */
 typedef enum sl_phase {
     SL_PHASE_MESSAGE,
     SL_PHASE_GRADIENT,
     SL_PHASE_TURN,
-    SL_PHASE_CHANGE,
-    SL_PHASE_RECORD
+    SL_PHASE_RECORD,
+    SL_PHASE_CHANGE
 } sl_phase;
 
 typedef struct sl_heap_entry {
