@@ -46,7 +46,7 @@ typedef struct encoder {
     uint8_t *host;                    /* or device memory that others read, too */
     bool is_shared;                   /* it is that */
     uint32_t *report;                 /* on the host: marks[0], then counts */
-    sl_vec_event *reported, **copied; /* (copies) */
+    sl_vec_event *reported, **copied; /* (copies) reported: of a message that stays on the device */
     size_t copies, parts_of_copy;
     size_t passed; /* of the copies of this message, so many are known to be complete */
 } encoder;
@@ -384,13 +384,19 @@ static size_t copy_of(const encoder *e, uint32_t part) {
     return e->is_shared ? 0 : part / e->parts_of_copy;
 }
 
+/* After that, this copy is there, all before it, and the report. */
+static sl_vec_event *event_of(const encoder *e, size_t copy) {
+    return e->host != NULL ? e->copied[copy] : e->reported;
+}
+
 static void begin_copies(encoder *e) {
     const size_t stride = e->layout.stride;
     device_order_out();
     device_begin_copy_out(e->report, e->marks, sizeof *e->marks);
     if (e->counts != NULL)
         device_begin_copy_out(e->report + 1, e->counts, e->c.parts * sizeof *e->counts);
-    device_event_record_out(e->reported);
+    if (e->host == NULL)
+        device_event_record_out(e->reported);
     for (size_t i = 0; e->host != NULL && i < copies_of(e); i++) {
         const size_t first = i * e->parts_of_copy, all = e->c.parts - first,
                      parts = e->is_shared ? all : smaller(e->parts_of_copy, all);
@@ -406,9 +412,8 @@ static void begin_copies(encoder *e) {
 static void begin(void *encoder_, const sl_rng_key *key, const sl_source *source, void *host) {
     encoder *e = encoder_;
     const float *v = vector_of(e, source);
-    device_event_follow(e->reported); /* the last message's report and parts must be copied before
-                                         they are overwritten */
-    device_event_follow(e->copied[copies_of(e) - 1]);
+    /* the last message's report and parts must be copied before they are overwritten */
+    device_event_follow(event_of(e, copies_of(e) - 1));
     e->host = host;
     e->is_shared = host != NULL && memory_is_shared(host);
     e->passed = 0;
@@ -485,8 +490,7 @@ static bool ready(void *encoder_, uint32_t part, int notify_fd) {
     const size_t copy = copy_of(e, part);
     if (e->memory.failed || copy < e->passed)
         return true;
-    if ((copy == 0 && !device_event_passed(e->reported, notify_fd)) ||
-        !device_event_passed(e->copied[copy], notify_fd))
+    if (!device_event_passed(event_of(e, copy), notify_fd))
         return false;
     e->passed = copy + 1;
     return true;
@@ -497,8 +501,7 @@ static void await_copy(encoder *e, uint32_t part) {
     const size_t copy = copy_of(e, part);
     if (copy < e->passed)
         return;
-    device_event_wait(e->reported);
-    device_event_wait(e->copied[copy]);
+    device_event_wait(event_of(e, copy));
     e->passed = copy + 1;
 }
 

@@ -88,6 +88,7 @@ SL_API void sl_agent_close(sl_agent **agent);
 typedef struct sl_agent_counters {
     uint64_t control_frames_sent, control_frames_received;
     uint64_t frames_corrupted, frames_dropped;
+    uint64_t payload_bytes_copied; /* as they could not leave, or be read, where they stood */
     size_t receive_buffer_bytes /* of all neighbours, for control frames too */, vector_bytes;
 } sl_agent_counters;
 SL_API sl_agent_counters sl_agent_counters_read(const sl_agent *agent);
@@ -121,6 +122,7 @@ typedef struct sl_agent_progress {
     bool waits;         /* and knows for whom in the end: */
     sl_agent_view root; /* as neighbours have said */
     double distance;    /* the last neighbour_distance that was measured; NaN: none */
+    double contraction; /* what a round has left of it since the one before; NaN: not known */
     double ended_s;     /* of a clock that does not jump (CLOCK_MONOTONIC): the last round */
     double saved_s;     /* the same: the last checkpoint was written; 0: none was */
     uint64_t exchange;  /* the latest that its node has begun */

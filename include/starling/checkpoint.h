@@ -64,10 +64,12 @@ typedef struct sl_checkpoints {
     /* In place of files: each node before it starts. Who keeps its state fills it, if it is to
      * resume, and may read it later, between two rounds (starling/node.h). NULL: there are files */
     int (*opened)(void *context, uint32_t rank, const struct sl_machine *node, sl_error *error);
-    /* With `opened`, of an agent at its own times: its node is at rest, and `view` begins, which
-     * all of SL_MEET_CUT wait for (src/agent/collectives). To go on from there, `round` and `view`
-     * are given then. */
+    /* With `opened`, of nodes at their own times: an agent's is at rest, or all of the simulator's,
+     * and `view` begins, which all of SL_MEET_CUT wait for (src/agent/collectives). To go on from
+     * there, `round` and `view` are given then. */
     void (*cut)(void *context, uint64_t round, const struct sl_checkpoint_view *view);
+    /* The simulator: do all tasks wait for a cut? Asked after each event. */
+    bool (*wants_cut)(void *context);
     const struct sl_checkpoint_view *view; /* borrowed; NULL: there is none */
     void *context;                         /* borrowed */
 } sl_checkpoints;

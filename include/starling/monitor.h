@@ -69,6 +69,9 @@ typedef struct sl_monitor_place {
 /* SL_EINVAL: the place is none, is taken, or beyond loopback without is_public. */
 SL_API int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,
                              const sl_monitor_place *place, sl_error *error);
+/* Could an agent of this rank listen there? Errors as above. Nothing is left behind. */
+SL_API int sl_monitor_try(uint32_t rank, uint32_t nodes, const sl_monitor_place *place,
+                          sl_error *error);
 /* Where the subject's neighbours answer, if they listen as it does: at their hosts of the roster,
  * whose names were looked up. *out (returned: how many) is malloc'ed. */
 SL_API size_t sl_monitor_neighbours(sl_asked_port **out, const sl_monitor_subject *subject,

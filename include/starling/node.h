@@ -48,12 +48,6 @@ extern "C" {
 
 typedef struct sl_node sl_node;
 
-/* Who takes part. */
-typedef struct sl_members {
-    const uint32_t *ranks; /* (count) rising; NULL: 0 ... count - 1 */
-    uint32_t count;
-} sl_members;
-
 /* What holds from a round on; all borrowed until the next one, or the node's end. */
 typedef struct sl_node_view {
     uint64_t round;              /* the first under it */
@@ -159,7 +153,7 @@ typedef struct sl_event {
     uint32_t part;            /* RECEIVED, SENT */
     double scalar;            /* RECEIVED: what came with it */
     bool silent;              /* RECEIVED: it is part 0, without a payload, and the whole message */
-    sl_payload payload;       /* RECEIVED */
+    sl_payload payload;       /* RECEIVED: of parts that follow in a vector, it may hold several */
     bool on_device;           /* RECEIVED: the payload is, and stays until the token comes back */
     void *token;              /* RECEIVED: comes back in released */
     double loss;              /* GRADIENT, FINAL */
@@ -203,6 +197,7 @@ typedef struct sl_outbound {
     bool overlaps; /* it does not need this round's gradient */
     bool silent;   /* it has nothing to say: one part without a payload */
     bool mutual;   /* whoever gets it sends its own in the same step */
+    bool in_row;   /* its parts follow each other in a vector */
     sl_stay stays; /* of its payloads */
     uint32_t room; /* STAY_ROOM: where they are */
 } sl_outbound;
@@ -311,11 +306,12 @@ SL_API float *sl_node_gradient_buffer(sl_node *node);
  * model, without a gradient step. It must not change until the round is done. NULL: the model. */
 SL_API void sl_node_lend(sl_node *node, const float *vector);
 /* Would a node with these settings, on the host, use rooms? What it publishes then stays in one of
- * them, and the sum goes to another, as the next model. */
+ * them, and the sum goes to another, as the next model. With settings.lends they are the driver's:
+ * a vector that it lends from there stays there. */
 enum { SL_NODE_ROOMS = 3 };
 SL_API bool sl_node_moves(const sl_node_settings *settings);
 /* Before START: the model moves to the first of these (SL_NODE_ROOMS, stride), which outlive the
- * node. stride: floats, of which the first `dimension` are used. */
+ * node, but with settings.lends. stride: floats, of which the first `dimension` are used. */
 SL_API void sl_node_take_rooms(sl_node *node, float *rooms, size_t stride);
 /* Before GRADIENT and FINAL: rooms that nobody reads any more, a bit each. None: the sum goes to
  * where the model is, as without rooms. */
@@ -324,7 +320,8 @@ SL_API uint64_t sl_node_round(const sl_node *node); /* the round under way, from
 /* Begin no round after `round`, which has not ended; 0: no limit. */
 SL_API void sl_node_hold(sl_node *node, uint64_t round);
 /* Of the round under way: what of the model is as the round will leave it, one range after the
- * other, and where that model is. Where they come one by one; false: there are no more yet. */
+ * other, and where that model is, of a device once its operations so far are done. Where they come
+ * one by one; false: there are no more yet. */
 SL_API bool sl_node_mixed(const sl_node *node, uint32_t index, sl_range *out, const float **model);
 /* The latest exchange that the node has begun, from 1; 0: none. */
 SL_API uint64_t sl_node_exchange(const sl_node *node);

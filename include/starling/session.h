@@ -32,8 +32,9 @@
  *
  * Threads: a session belongs to the thread that joined. That thread makes all calls; another one
  * gets SL_EINVAL. Only sl_session_status, sl_session_edges, sl_session_fd, sl_session_ready and
- * sl_session_stop may come from any thread, until leave or abort begins. Callbacks come from the
- * threads that their comments name.
+ * sl_session_stop may come from any thread, until leave or abort begins. Hooks of a backward pass
+ * may call sl_session_final, await, place and stream on its thread, while the one that joined waits
+ * for that pass. Callbacks come from the threads that their comments name.
  *
  * Processes: a session stays with the process that joined. In a forked child every call returns
  * SL_EINVAL, and leave and abort set the child's pointer to NULL.
@@ -56,6 +57,7 @@ extern "C" {
 #endif
 
 typedef struct sl_session sl_session;
+typedef struct sl_session_home sl_session_home;
 typedef struct sl_simulation sl_simulation;
 
 #define SL_SESSION_TENSOR_AXES_MAX 16
@@ -133,6 +135,8 @@ typedef struct sl_session_options {
      * simulator's thread, while no peer's runs. NULL: nothing is evaluated. */
     void (*evaluate)(void *context, const float *x, uint64_t dimension, double *loss,
                      double *accuracy);
+
+    sl_session_home *home; /* where all of x is; NULL: elsewhere */
 } sl_session_options;
 
 /* size: sizeof(sl_session_options). */
@@ -162,6 +166,21 @@ SL_API int sl_session_start(sl_session *session, float *x, sl_error *error);
  * device. What average and sum give is memory of the host. */
 SL_API int sl_session_stream(sl_session *session, void *stream, sl_error *error);
 
+/* ---- x where neighbours read it ---- */
+
+/* Memory of the host for x: *x (dimension) zeros, from the start of a page on. With options.home, x
+ * of begin under options.borrow, and of mix under options.overlap, is read there by neighbours of
+ * this host, and nothing is copied to send it: end leaves the mixed x in pages that nobody reads,
+ * and puts these at the same address. What is changed between begin and end is not seen by
+ * neighbours, as it gets pages of its own. Where that cannot be (Linux before 5.13), or no page is
+ * free, as one reads late, x is sent as from other memory. A forked process shares the numbers of a
+ * session that has started: it must not write there. SL_ENOMEM */
+SL_API int sl_session_home_open(sl_session_home **out, uint64_t dimension, float **x,
+                                sl_error *error);
+/* The memory stays until its session has ended, and has the numbers then, too. *home NULL is left.
+ */
+SL_API void sl_session_home_close(sl_session_home **home);
+
 /* ---- x in pieces ---- */
 
 /* For parameters that do not lie one behind the other: where each of options.tensors lies from now
@@ -179,7 +198,7 @@ SL_API int sl_session_place(sl_session *session, float *const *tensors, sl_error
  * offer, and end, where it holds a snapshot that differs from x, too. Waits for an exchange that is
  * under way, and so for all peers whose x it needs; changes nothing. Where peers go at their own
  * times it waits at the same place among all peers' calls, as average does, and a view of them
- * begins (membership.on_loss "continue"; not in sl_simulate, nor between offer and end). SL_EVOID
+ * begins (membership.on_loss "continue", or sl_simulate; not between offer and end). SL_EVOID
  * as there: there is no state. */
 SL_API int sl_session_save(sl_session *session, const float *x, void *state, uint64_t *bytes,
                            sl_error *error);
@@ -209,15 +228,16 @@ SL_API int sl_session_end(sl_session *session, float *x, sl_error *error);
 
 /* ---- a round beside the backward pass ---- */
 
-/* With transport.overlap, in place of mix, on the host: tensors from number `first` on are as your
- * step leaves them, and go into the round; parts of its message leave as they come. `first` falls
- * with each call of a round, to 0. You change nothing of them then until await or end. SL_EINVAL:
- * `first` does not fall, or some tensors of the round before were not awaited. */
+/* With transport.overlap, in place of mix: tensors from number `first` on are as your step leaves
+ * them, on a GPU once the stream has done what it has by now, and go into the round; parts of its
+ * message leave as they come. `first` falls with each call of a round, to 0. You change nothing of
+ * them then until await or end. SL_EINVAL: `first` does not fall, or some tensors of the round
+ * before were not awaited. */
 SL_API int sl_session_final(sl_session *session, float *x, uint64_t first, sl_error *error);
 /* After final of 0: waits until tensors [first, first + count) of the round are there, and leaves
- * them in x, each once. The next gradient may begin with those. Of gossip they come one by one,
- * else with the round. end does so for all that are left. Returns at once where no round is under
- * way, or all of them were awaited. */
+ * them in x, each once; on a GPU in the stream's order. The next gradient may begin with those. Of
+ * gossip they come one by one, else with the round. end does so for all that are left. Returns at
+ * once where no round is under way, or all of them were awaited. */
 SL_API int sl_session_await(sl_session *session, float *x, uint64_t first, uint64_t count,
                             sl_error *error);
 
@@ -303,6 +323,8 @@ typedef struct sl_session_report {
     uint64_t ahead;     /* rounds of this peer, less those of its slowest neighbour; below it: 0 */
     uint64_t staleness; /* how old what the last round combined was: sl_round's */
     double virtual_s;   /* the clock of sl_simulate, as the last round ended */
+    uint64_t bytes_copied; /* since start, of models that were to be sent: snapshots, and what could
+                              not leave, or be read, where it was, as seen some times a second */
 } sl_session_report;
 
 /* Fills *out. From any thread. */

@@ -9,6 +9,7 @@
 #include "starling/board.h"
 #include "starling/checkpoint.h"
 #include "starling/compressor.h"
+#include "starling/cores.h"
 #include "starling/data.h"
 #include "starling/device.h"
 #include "starling/error.h"

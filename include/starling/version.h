@@ -4,7 +4,7 @@
 
 #include "starling/api.h"
 
-#define SL_PROTOCOL_VERSION 15u
+#define SL_PROTOCOL_VERSION 16u
 
 #ifdef __cplusplus
 extern "C" {

@@ -21,6 +21,12 @@ typedef struct sl_member {
     uint64_t incarnation; /* of its process: random, without an order */
 } sl_member;
 
+/* Who takes part, by rank alone. */
+typedef struct sl_members {
+    const uint32_t *ranks; /* (count) rising; NULL: 0 ... count - 1 */
+    uint32_t count;
+} sl_members;
+
 /* Two ranks. */
 typedef struct sl_pair {
     uint32_t low, high;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "agent/state.h"
-#include "node/route.h"
+#include "route/route.h"
 
 static bool at_own_times(const sl_agent *a) {
     return sl_experiment_is_asynchronous(a->settings.experiment);

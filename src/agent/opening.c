@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "agent/state.h"
+#include "arena/window.h"
 #include "base/identity.h"
 #include "base/round_up.h"
 #include "config/buffers.h"
@@ -336,7 +337,7 @@ static int open_envelopes(sl_agent *a, sl_error *error) {
 }
 
 static size_t room_bytes(const sl_agent *a) {
-    return sl_round_up(a->settings.task.dimension * sizeof(float), SL_VEC_ALIGNMENT);
+    return sl_round_up(a->settings.task.dimension * sizeof(float), sl_window_unit());
 }
 
 /* What neighbours of this host read where it is: copies of parts, rooms of the model, parts of sums
@@ -350,9 +351,11 @@ static void open_arena(sl_agent *a, size_t copies_bytes) {
         sl_agent_notice(a, "transport.memory: %s; what this agent sends goes through connections",
                         why.text);
     a->side.has_rooms = a->side.has_rooms && a->side.arena != NULL;
-    if (a->side.has_rooms)
-        sl_node_take_rooms(a->node.rounds, sl_side_share(&a->side, SL_NODE_ROOMS * room_bytes(a)),
-                           room_bytes(a) / sizeof(float));
+    if (!a->side.has_rooms)
+        return;
+    a->side.room_bytes = room_bytes(a);
+    a->side.rooms = sl_side_share(&a->side, SL_NODE_ROOMS * a->side.room_bytes);
+    sl_node_take_rooms(a->node.rounds, a->side.rooms, a->side.room_bytes / sizeof(float));
 }
 
 /* Parts that neighbours may not have; where they can, they read them there. With GPU-direct, parts
@@ -511,6 +514,7 @@ int sl_agent_open(sl_agent **out, const sl_agent_settings *settings, sl_error *e
     a->record.rank = a->side.rank = settings->rank;
     a->record.evaluation = (sl_evaluation){NAN, NAN};
     a->shown.distance = a->shown.progress.distance = NAN;
+    a->shown.contraction = a->shown.progress.contraction = NAN;
     a->side.handlers = &sl_contacts_neighbours;
     a->side.meets = settings->meets;
     a->side.limits.timeout_s = settings->experiment->transport.timeout_s;

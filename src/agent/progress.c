@@ -116,7 +116,7 @@ bool sl_agent_members(const sl_agent *a, const uint32_t **ranks, uint32_t *count
 static sl_agent_edge edge_to(const sl_neighbour *n) {
     sl_agent_edge edge = {.rank = n->rank,
                           .agreed = n->link.agreed,
-                          .memory = n->link.lends && n->link.borrows,
+                          .memory = n->process.lends && n->process.borrows,
                           .exchange = n->process.exchange,
                           .awaited = n->awaited,
                           .heard = n->link.beats.said_s > 0,
@@ -132,6 +132,7 @@ static sl_agent_edge edge_to(const sl_neighbour *n) {
 
 sl_agent_counters sl_agent_counters_read(const sl_agent *a) {
     sl_agent_counters counters = a->side.counters;
+    counters.payload_bytes_copied = a->side.copies.copied;
     counters.frames_dropped = a->node.own == NULL ? sl_node_dropped(a->node.rounds) : 0;
     counters.receive_buffer_bytes = (size_t)a->neighbour_count * a->side.limits.receive_buffers *
                                     sl_machine_part_bytes_max(&a->node);
@@ -172,6 +173,17 @@ static void look_for_lost(sl_agent *a) {
     }
 }
 
+void sl_agent_measured(sl_agent *a, const sl_round *round) {
+    sl_agent_shown *s = &a->shown;
+    const double before = s->distance, now = round->neighbour_distance;
+    if (!(now >= 0))
+        return;
+    const double past = (double)round->round - (double)s->measured_round;
+    s->contraction = now > 0 && before > 0 && past > 0 ? pow(now / before, 1 / past) : NAN;
+    s->distance = now;
+    s->measured_round = round->round;
+}
+
 void sl_agent_look(sl_agent *a) {
     const sl_heartbeat *says = &a->side.now.says;
     char whom[SL_AGENT_WAIT_MAX], root[SL_AGENT_WAIT_MAX / 2];
@@ -189,6 +201,7 @@ void sl_agent_look(sl_agent *a) {
     p->waits = sl_heartbeat_waits(says) && sl_heartbeat_knows_root(says);
     p->root = says->root;
     p->distance = a->shown.distance;
+    p->contraction = a->shown.contraction;
     p->ended_s = a->times.began_s + a->record.times.total;
     p->members = count_members(a);
     p->view = a->side.now.view;

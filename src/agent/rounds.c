@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/lending.h"
 #include "agent/state.h"
 #include "base/clock.h"
 #include "wire/checksum.h"
@@ -95,6 +96,7 @@ static void start_publishing(sl_agent *a, const sl_outbound *message) {
     for (uint32_t i = 0; i < message->to.count; i++) {
         a->receivers[i] = sl_agent_neighbour(a, message->to.peers[i]);
         a->receivers[i]->first = a->receivers[i]->stream.numbered.data;
+        a->receivers[i]->row = 1;
         a->receivers[i]->mutual = message->mutual;
         sl_tracing_send(a, a->receivers[i], message->exchange);
     }
@@ -113,14 +115,15 @@ static void keep_part(sl_agent *a, uint32_t part, bool copy) {
     uint32_t place = SL_COPY_NONE;
     for (uint32_t i = 0; i < a->receiver_count; i++) {
         sl_neighbour *n = a->receivers[i];
-        if (n->first + part >= n->stream.numbered.data || sl_neighbour_part_came(n, part) ||
-            sl_stream_has_copy(&n->stream, n->first + part))
+        const uint64_t number = sl_neighbour_frame_of(n, part);
+        if (number >= n->stream.numbered.data || sl_neighbour_part_came(n, part) ||
+            sl_neighbour_part_is_copied(n, part))
             continue;
-        const sl_frame frame = sl_outbox_frame(&a->outbox, part);
+        const sl_frame frame = sl_outbox_frame(&a->outbox, part, part + 1);
         if (place == SL_COPY_NONE)
             place = sl_copies_add(copies, &frame, a->outbox.payloads[part].data,
                                   a->outbox.message.stays == SL_STAY_ANSWER);
-        sl_stream_use_copy(&n->stream, n->first + part, place);
+        sl_stream_use_copy(&n->stream, number, place);
     }
     if (copy && place != SL_COPY_NONE)
         sl_copies_make(copies, place);
@@ -139,7 +142,7 @@ static bool has_left_for_all(const sl_agent *a, uint32_t part, bool *came) {
     *came = true;
     for (uint32_t i = 0; i < a->receiver_count; i++) {
         const sl_neighbour *n = a->receivers[i];
-        const bool copied = sl_stream_has_copy(&n->stream, n->first + part);
+        const bool copied = sl_neighbour_part_is_copied(n, part);
         if (!copied && !sl_neighbour_part_left(n, part))
             return false;
         *came = *came && (copied || sl_neighbour_part_came(n, part));
@@ -235,7 +238,7 @@ static bool find_receivers(sl_agent *a, const sl_row *to) {
 static uint32_t count_lent(const sl_agent *a) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < a->receiver_count; i++)
-        count += a->receivers[i]->link.lends;
+        count += a->receivers[i]->process.lends;
     return count;
 }
 
@@ -360,8 +363,9 @@ bool sl_agent_send_parts(sl_agent *a) {
         any = sl_neighbour_flush(n) || any; /* what found no room, or did not come */
     publish_to_nobody(a);
     any = send_at_own_time(a) || any;
-    const int most = a->outbox.room == SL_COPY_NONE ? PARTS_BETWEEN_LOOKS : PARTS_OF_A_ROOM;
-    for (int parts = 0; parts < most && send_to_each(a); parts++)
+    const uint32_t most = a->outbox.room == SL_COPY_NONE ? PARTS_BETWEEN_LOOKS : PARTS_OF_A_ROOM,
+                   until = a->outbox.encoded + most;
+    for (uint32_t i = 0; i < most && a->outbox.encoded < until && send_to_each(a); i++)
         any = true;
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         sl_neighbour_tell_counts(n); /* after data, which says it too */
@@ -387,8 +391,7 @@ static void account_round(sl_agent *a, const sl_round *round, double now_s) {
     t->total = now_s - a->times.began_s;
     sl_tracing_round(a, round->round, now_s);
     sl_record_take_round(&a->record, round, a->side.limits.header_bytes);
-    if (round->neighbour_distance >= 0) /* it was measured */
-        a->shown.distance = round->neighbour_distance;
+    sl_agent_measured(a, round);
     char doubt[SL_DOUBT_TEXT_MAX];
     if (sl_record_doubts(&a->record, doubt))
         sl_agent_notice(a, "%s", doubt);
@@ -538,29 +541,16 @@ void sl_agent_depart(sl_agent *a, bool with_all) {
 
 /* ---- worker and device ---- */
 
-/* Providers that want memory registered hear of a vector when it is lent first. From a device it
- * leaves through copies, unless payloads go straight. */
-static void lend(sl_agent *a) {
-    const sl_task *task = &a->settings.task;
-    const float *vector = task->lend(task->context, a->side.rank);
-    const sl_vec_ops *vec = a->side.vec;
-    sl_error error;
-    if (vector != NULL && (vec->on_host || a->side.direct) &&
-        sl_fabric_lend(a->side.fabric, (void *)vector, task->dimension * sizeof *vector,
-                       vec->cuda_index, &error) != 0)
-        sl_agent_fail(a, &error, error.text);
-    sl_node_lend(a->node.rounds, vector);
-}
-
 static void take_gradient(sl_agent *a, const sl_job_result *result) {
     a->record.times.gradient += result->gradient_seconds;
     a->times.gradient_ended_s = sl_clock_seconds();
     a->times.busy_since_gradient_s = 0;
     sl_tracing_gradient(a, a->times.gradient_ended_s, result->gradient_seconds);
-    if (a->settings.task.lend != NULL)
-        lend(a);
+    sl_error error;
+    if (a->settings.task.lend != NULL && sl_agent_lend(a, &error) != 0)
+        sl_agent_fail(a, &error, error.text);
     if (a->side.has_rooms)
-        sl_node_free_rooms(a->node.rounds, sl_side_free_rooms(a->neighbours, a->neighbour_count));
+        sl_node_free_rooms(a->node.rounds, sl_agent_free_rooms(a));
     const sl_event_type type = result->from > 0 ? SL_EVENT_FINAL : SL_EVENT_GRADIENT;
     sl_agent_deliver(a, &(sl_event){.type = type, .loss = result->loss, .from = result->from});
 }

@@ -40,7 +40,9 @@ typedef struct sl_agent_shown {
     uint32_t edge_count;
     sl_agent_lost *lost; /* (lost_count) */
     uint32_t lost_count;
-    double distance; /* the loop's: the last neighbour_distance that was measured; NaN: none */
+    /* the loop's: the last neighbour_distance that was measured; NaN: none, or one only */
+    double distance, contraction;
+    uint64_t measured_round;
 } sl_agent_shown;
 
 /* When what was. */
@@ -272,6 +274,9 @@ void sl_agent_note_saved(sl_agent *agent);
 void sl_agent_wish(sl_agent *agent, unsigned bit);
 /* Shows other threads what there is now. */
 void sl_agent_look(sl_agent *agent);
+/* Its neighbours' distance in this round, if that was measured, and what is left of the last one.
+ */
+void sl_agent_measured(sl_agent *agent, const sl_round *round);
 /* Tells the task what of the round's model is there already. */
 void sl_agent_tell_mixed(sl_agent *agent);
 /* Of a request to stop: why. */

@@ -19,6 +19,7 @@ struct sl_arena {
     uint8_t *base;
     size_t bytes;
     int descriptor;
+    uint32_t holders;           /* by atomic operations */
     const sl_share_ops *device; /* whose memory it is; NULL: the host's */
     uint64_t key[2];
 };
@@ -80,7 +81,7 @@ int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error) {
     sl_arena *a = malloc(sizeof *a);
     if (a == NULL)
         return sl_fail(error, SL_ENOMEM, "out of memory for an arena");
-    *a = (sl_arena){.bytes = bytes, .descriptor = -1};
+    *a = (sl_arena){.bytes = bytes, .descriptor = -1, .holders = 1};
     const int result = make(a, error);
     if (result != 0)
         sl_arena_close(&a);
@@ -97,6 +98,7 @@ bool sl_arena_open_on(sl_arena **out, const sl_share_ops *device, size_t bytes,
         a->base = device->open(bytes, &a->descriptor, why);
         a->bytes = bytes;
         a->device = device;
+        a->holders = 1;
     }
     if (a == NULL || a->base == NULL) {
         free(a);
@@ -106,11 +108,16 @@ bool sl_arena_open_on(sl_arena **out, const sl_share_ops *device, size_t bytes,
     return a != NULL;
 }
 
+sl_arena *sl_arena_hold(sl_arena *a) {
+    __atomic_add_fetch(&a->holders, 1, __ATOMIC_RELAXED);
+    return a;
+}
+
 void sl_arena_close(sl_arena **arena) {
     sl_arena *a = *arena;
-    if (a == NULL)
-        return;
     *arena = NULL;
+    if (a == NULL || __atomic_sub_fetch(&a->holders, 1, __ATOMIC_ACQ_REL) > 0)
+        return;
     if (a->base != NULL && a->device != NULL)
         a->device->close(a->base);
     else if (a->base != NULL)
@@ -126,6 +133,10 @@ uint8_t *sl_arena_memory(const sl_arena *a) {
 
 bool sl_arena_holds(const sl_arena *a, const void *memory) {
     return a != NULL && (uintptr_t)memory - (uintptr_t)a->base < a->bytes;
+}
+
+int sl_arena_descriptor(const sl_arena *a) {
+    return a->device == NULL ? a->descriptor : -1;
 }
 
 size_t sl_arena_bytes(const sl_arena *a) {

@@ -38,7 +38,11 @@ int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error);
 /* Of a device. false, and why. */
 bool sl_arena_open_on(sl_arena **out, const sl_share_ops *device, size_t bytes,
                       char why[SL_ARENA_WHY_MAX]);
+/* Until it is closed once more. From any thread. */
+sl_arena *sl_arena_hold(sl_arena *arena);
 void sl_arena_close(sl_arena **arena);
+/* Of the host's memory; -1: it has none. */
+int sl_arena_descriptor(const sl_arena *arena);
 uint8_t *sl_arena_memory(const sl_arena *arena); /* (bytes) SL_VEC_ALIGNMENT */
 /* Is that inside? Not if arena is NULL. */
 bool sl_arena_holds(const sl_arena *arena, const void *memory);

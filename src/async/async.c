@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "async/owners.h"
-#include "node/route.h"
+#include "route/route.h"
 #include "vec/asked.h"
 
 static const double divergence_factor = 1e6;
@@ -286,7 +286,7 @@ static void renew(sl_async *n, uint32_t peer) {
     const uint32_t slot = sl_async_slot(n, peer);
     if (slot == n->inbox.peer_count)
         return;
-    sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], UINT64_MAX, 0);
+    sl_inbox_empty(&n->inbox, &n->inbox.queues[slot]);
     n->newest[slot] = 0;
     n->heard[slot] = false;
     if (n->pattern == &sl_async_pairs) {

@@ -6,7 +6,7 @@
 
 #include "async/state.h"
 #include "base/round_up.h"
-#include "node/route.h"
+#include "route/route.h"
 #include "vec/asked.h"
 
 void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count)) {

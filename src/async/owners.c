@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "node/form.h"
+#include "route/form.h"
 #include "vec/asked.h"
 
 static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};

@@ -59,7 +59,7 @@ static int average(sl_async *n, uint32_t peer, const sl_arrival *a, sl_error *er
 /* An ask that is over, or refused, is needed no more. */
 static void drop_unneeded(sl_async *n, uint32_t slot) {
     if (!sl_averager_keeps(&n->averager, n->peers[slot]))
-        sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], 0, 0);
+        sl_inbox_empty(&n->inbox, &n->inbox.queues[slot]);
 }
 
 static void note(sl_async *n, sl_act_kind kind, uint32_t peer, uint64_t event, uint32_t parts) {

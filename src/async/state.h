@@ -4,9 +4,9 @@
 
 #include "async/async.h"
 #include "async/averager.h"
-#include "node/form.h"
 #include "node/inbox.h"
 #include "optim/direction.h"
+#include "route/form.h"
 
 enum { SL_ASYNC_ACTS_MAX = 4 }; /* of one step */
 

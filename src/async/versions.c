@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "async/state.h"
-#include "node/route.h"
+#include "route/route.h"
 
 /* A node is so many rounds ahead of a neighbour that it sends to, at most. */
 static uint32_t ahead_max(const sl_async *n) {
@@ -61,7 +61,7 @@ static void drop_late(sl_async *n, uint32_t slot) {
 }
 
 static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error) {
-    const sl_arrival *last = sl_queue_last(&n->inbox.queues[slot]);
+    const sl_arrival *last = sl_queue_at(&n->inbox.queues[slot], n->inbox.queues[slot].count - 1);
     if (e->silent && e->step == FROM_NOW_ON && !n->heard[slot]) {
         n->newest[slot] = n->first[slot] = e->exchange;
         n->needs[slot] = e->scalar >= 0 && e->scalar < 0x1p53 ? (uint64_t)e->scalar : 0;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "node/form.h"
+#include "route/form.h"
 #include "starling/device.h"
 
 static const size_t receive_bytes_max = 32u << 20;

@@ -5,15 +5,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "base/group.h"
 #include "config/buffers.h"
 #include "config/overlap.h"
 #include "starling/device.h"
 
-enum { PATH_BYTES = 4096 + 256 };
-
 /* ---- available memory ---- */
 
-/* Returns the number after `name` in a file, or the file's first number if name is empty, or 0. */
+/* Returns the number after `name` in a file, or 0. */
 static double number_in(const char *path, const char *name) {
     char line[128];
     double number = 0;
@@ -26,48 +25,10 @@ static double number_in(const char *path, const char *name) {
     return number;
 }
 
-/* The lowest limit of a control group and of those above it; 0: none. */
-static double group_bound(const char *mount, const char *file, char *group) {
-    char path[PATH_BYTES];
-    double lowest = 0;
-    for (char *end = group + strlen(group); end != NULL; end = strrchr(group, '/')) {
-        *end = '\0';
-        const int length = snprintf(path, sizeof path, "%s%s/%s", mount, group, file);
-        const double bound = length < (int)sizeof path ? number_in(path, "") : 0;
-        if (bound > 0 && (lowest == 0 || bound < lowest))
-            lowest = bound;
-    }
-    return lowest;
-}
-
-/* Of this process's group, in either version of control groups: lines "0::/GROUP" or
- * "4:memory:/GROUP". What a container does not show of the groups above it, it mounts as "/". */
-static double group_limit(void) {
-    char line[PATH_BYTES];
-    double lowest = 0;
-    FILE *file = fopen("/proc/self/cgroup", "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        char *controllers = strchr(line, ':'),
-             *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
-        if (group == NULL)
-            continue;
-        const bool is_old = strncmp(controllers, ":memory:", strlen(":memory:")) == 0;
-        const double bound =
-            is_old ? group_bound("/sys/fs/cgroup/memory", "memory.limit_in_bytes", group + 1)
-            : group == controllers + 1 ? group_bound("/sys/fs/cgroup", "memory.max", group + 1)
-                                       : 0;
-        if (bound > 0 && (lowest == 0 || bound < lowest))
-            lowest = bound;
-    }
-    if (file != NULL)
-        fclose(file);
-    return lowest;
-}
-
 /* Returns the free memory or the control group's limit, whichever is lower; 0: unknown. */
 static size_t available_bytes(void) {
-    const double bytes = 1024 * number_in("/proc/meminfo", "MemAvailable:"), bound = group_limit();
+    const double bytes = 1024 * number_in("/proc/meminfo", "MemAvailable:"),
+                 bound = sl_group_bytes();
     return (size_t)(bound > 0 && (bytes == 0 || bound < bytes) ? bound : bytes);
 }
 
@@ -182,7 +143,8 @@ static kept kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimen
 
 /* Where neighbours may read an agent's model it moves (node.h). */
 static size_t rooms_bytes(const sl_experiment *e, const sl_node_settings *settings) {
-    return e->transport.memory == SL_MEMORY_AUTO && sl_node_moves(settings)
+    return e->transport.memory == SL_MEMORY_AUTO && sl_buckets_of(e) == SL_OVERLAP_NONE &&
+                   sl_node_moves(settings)
                ? (SL_NODE_ROOMS - 1) * settings->dimension * sizeof(float)
                : 0;
 }

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "config/overlap.h"
-#include "node/route.h"
+#include "route/route.h"
 #include "starling/layer_budget.h"
 
 enum { STEPS_MAX = 65535 }; /* of an exchange: frames number them in 16 bits */

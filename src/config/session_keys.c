@@ -66,12 +66,6 @@ static int refuse_optimizer(json_t *root, sl_error *error) {
                            "leave it out, or set it to 0",
                            refused[i], json_number_value(sl_tree_get(root, refused[i])));
     const char *device = json_string_value(sl_tree_get(root, "device"));
-    if (sends_in_order(root) && device != NULL && strcmp(device, "cpu") != 0)
-        return sl_fail(
-            error, SL_EINVAL,
-            "transport.overlap: a session takes ranges of x on the host only, and device "
-            "is \"%s\"; take \"none\", and begin and end",
-            device);
     if (device == NULL || strcmp(device, "auto") != 0)
         return 0;
     return sl_fail(error, SL_EINVAL,

@@ -6,13 +6,26 @@
 #include "config/keys.h"
 #include "config/tree.h"
 
+/* "a b c" as "a, b and c". */
+static void list(FILE *out, const char *names) {
+    const char *last = strrchr(names, ' ');
+    for (const char *c = names; *c != '\0'; c++)
+        if (*c == ' ')
+            fputs(c == last ? " and " : ", ", out);
+        else
+            fputc(*c, out);
+}
+
 /* Warns of a value of `user` that does not suit. */
 static void warn(FILE *out, const sl_experiment *e, const sl_key *k, const char *user,
                  const char *users) {
     json_t *value = sl_key_write(sl_key_find(user), e);
     fprintf(out, "warning: %s has no effect with %s %s", k->path, user, json_string_value(value));
-    if (users[0] != '!')
-        fprintf(out, "; only %s use%s it", users, strchr(users, ' ') == NULL ? "s" : "");
+    if (users[0] != '!') {
+        fputs("; only ", out);
+        list(out, users);
+        fprintf(out, " use%s it", strchr(users, ' ') == NULL ? "s" : "");
+    }
     fputc('\n', out);
     json_decref(value);
 }

@@ -94,9 +94,14 @@ static void write_training(const sheet *s) {
     sl_exposition_number(s->file, "starling_consensus_distance", "gauge",
                          "How far all models were from their mean, at the end.",
                          known(r->averaged_distance, r->averaged));
+    sl_exposition_number(
+        s->file, "starling_contraction_ratio", "gauge",
+        "What a round has left of neighbour_distance, steps of gradients included, "
+        "between the last two measured ones.",
+        s->p.contraction);
     sl_exposition_number(s->file, "starling_contraction_predicted_ratio", "gauge",
-                         "What a round of averaging (a period of a schedule) leaves of all models' "
-                         "distance; /metrics of the run's page has what is measured.",
+                         "What a round of averaging alone (a period of a schedule) leaves of all "
+                         "models' distance.",
                          known(s->contraction, s->p.members == s->of->nodes));
     sl_exposition_number(s->file, "starling_members", "gauge",
                          "Agents that take part, as far as this one knows.",
@@ -106,6 +111,9 @@ static void write_training(const sheet *s) {
                          known(s->p.view, s->p.members > 0));
     sl_exposition_number(s->file, "starling_frames_corrupted_total", "counter",
                          "Frames that could not be read.", (double)s->p.counters.frames_corrupted);
+    sl_exposition_number(s->file, "starling_payload_copied_bytes_total", "counter",
+                         "Data that was copied, as it could not leave, or be read, where it stood.",
+                         (double)s->p.counters.payload_bytes_copied);
     sl_exposition_number(s->file, "starling_checkpoint_last_success_timestamp_seconds", "gauge",
                          "When a checkpoint was last written.",
                          known(s->epoch_s + s->p.saved_s, s->p.saved_s > 0));

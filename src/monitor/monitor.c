@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/exposition.h"
+#include "http/door.h"
 #include "http/http.h"
 #include "launch/roster.h"
 #include "monitor/health.h"
@@ -113,18 +114,37 @@ static int find_place(uint32_t rank, uint32_t nodes, char host[SL_HOST_MAX], uin
     return 0;
 }
 
+/* host: kept in *out. */
+static int find_door(sl_http_place *out, char host[SL_HOST_MAX], uint32_t rank, uint32_t nodes,
+                     const sl_monitor_place *place, sl_error *error) {
+    *out = (sl_http_place){.host = host,
+                           .is_public = place->is_public,
+                           .allow = place->allow,
+                           .key = place->key,
+                           .hint = "ss -ltnp says who has it; agents on one host need ports of "
+                                   "their own, such as 127.0.0.1:91{rank}0"};
+    return find_place(rank, nodes, host, &out->port, place, error);
+}
+
 int sl_monitor_listen(sl_monitor **out, const sl_monitor_subject *subject,
                       const sl_monitor_place *place, sl_error *error) {
     char host[SL_HOST_MAX];
-    sl_http_place at = {.host = host,
-                        .is_public = place->is_public,
-                        .allow = place->allow,
-                        .key = place->key,
-                        .hint = "agents on one host need ports of their own, such as "
-                                "127.0.0.1:91{rank}0"};
-    const int result = find_place(subject->rank, subject->nodes, host, &at.port, place, error);
+    sl_http_place at;
+    const int result = find_door(&at, host, subject->rank, subject->nodes, place, error);
     return result != 0 ? result
                        : serve(out, subject, &at, place->routes, place->route_count, error);
+}
+
+int sl_monitor_try(uint32_t rank, uint32_t nodes, const sl_monitor_place *place, sl_error *error) {
+    char host[SL_HOST_MAX];
+    sl_http_place at;
+    sl_http_door door;
+    int result = find_door(&at, host, rank, nodes, place, error);
+    if (result != 0)
+        return result;
+    result = sl_http_door_open(&door, &at, error);
+    sl_http_door_close(&door);
+    return result;
 }
 
 static bool set_port(struct sockaddr_storage *address, uint16_t port) {

@@ -11,8 +11,13 @@ static const sl_compressor_config *lossless(const sl_stage *stage) {
     return stage->plain ? &identity : stage->sparse ? &nonzeros : NULL;
 }
 
-static const sl_codec_set *find(const sl_codecs *codecs, size_t count,
-                                const sl_compressor_config *compressor) {
+/* Those that the plan goes through; NULL: there are no more. */
+static const sl_compressor_config *planned(const sl_plan *plan, uint32_t i) {
+    return i == 0 ? &plan->config.compressor : i <= plan->phase_count ? &plan->phases[i - 1] : NULL;
+}
+
+static sl_codec_set *find(const sl_codecs *codecs, size_t count,
+                          const sl_compressor_config *compressor) {
     for (size_t i = 0; i < codecs->set_count; i++)
         if (codecs->sets[i].count == count && codecs->sets[i].compressor == compressor)
             return &codecs->sets[i];
@@ -28,9 +33,8 @@ static const sl_compressor_config *compressor_of(const sl_codecs *codecs,
                                       : sl_plan_compressor(s->plan, s->epoch_rounds, exchange);
 }
 
-bool sl_codec_set_serves(const sl_codec_set *set, const sl_stage *stage) {
-    const sl_compressor_config *always = lossless(stage), *is = set->compressor;
-    return always != NULL ? is == always : is != &identity && is != &nonzeros;
+bool sl_codec_sends_vector(const sl_codec *codec, const sl_stage *stage) {
+    return sl_codec_borrows(codec) && stage->vector != NULL && stage->own == NULL;
 }
 
 const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count,
@@ -56,42 +60,30 @@ static int put_in_order(sl_codec_set *set, const sl_ranges *leaves, size_t dimen
                         sl_error *error) {
     const uint32_t parts = sl_codec_parts(set->codec);
     const size_t ranges = set->count == dimension ? leaves->count : 1;
-    uint32_t *behind = calloc(ranges + 1, sizeof *behind); /* parts of earlier ranges */
-    uint32_t *of = calloc(parts, sizeof *of);
+    size_t *of = calloc(parts, sizeof *of);
     set->order = calloc(parts, sizeof *set->order);
-    const bool complete = behind != NULL && of != NULL && set->order != NULL;
-    for (uint32_t i = 0; complete && i < parts; i++) {
+    const bool complete = of != NULL && set->order != NULL;
+    for (uint32_t i = 0; complete && i < parts && ranges > 1; i++) {
         size_t from, count;
         sl_codec_part_source(set->codec, sl_codec_last_first(set->codec, i), &from, &count);
-        of[i] = ranges > 1 ? (uint32_t)sl_ranges_find(leaves, from) : 0;
-        behind[of[i] + 1]++;
+        of[i] = sl_ranges_find(leaves, from);
     }
-    for (size_t r = 0; complete && r < ranges; r++)
-        behind[r + 1] += behind[r];
-    for (uint32_t i = 0; complete && i < parts; i++)
-        set->order[behind[of[i]]++] = sl_codec_last_first(set->codec, i);
-    free(behind);
+    for (size_t r = 0, next = 0; complete && r < ranges; r++)
+        for (uint32_t i = 0; i < parts; i++)
+            if (of[i] == r)
+                set->order[next++] = sl_codec_last_first(set->codec, i);
     free(of);
     return complete ? 0
                     : sl_fail(error, SL_ENOMEM, "out of memory for the order of %u parts", parts);
 }
 
-static int add_set(sl_codecs *codecs, size_t count, const sl_compressor_config *compressor,
-                   sl_error *error) {
+static int open_set(sl_codec_set *set, const sl_codecs *codecs, sl_error *error) {
     const sl_node_settings *s = codecs->settings;
-    if (count == 0 || find(codecs, count, compressor) != NULL)
-        return 0;
-    sl_codec_set *sets = realloc(codecs->sets, (codecs->set_count + 1) * sizeof *sets);
-    if (sets == NULL)
-        return sl_fail(error, SL_ENOMEM, "out of memory for a codec");
-    codecs->sets = sets;
-    sl_codec_set *set = &sets[codecs->set_count++];
-    *set = (sl_codec_set){.count = count, .compressor = compressor};
-    const bool split = compressor->scope == SL_SCOPE_TENSOR && s->tensor_count > 1;
+    const bool split = set->compressor->scope == SL_SCOPE_TENSOR && s->tensor_count > 1;
     int result =
-        split ? sl_codec_open_split(&set->codec, compressor, s->tensor_ends, s->tensor_fractions,
-                                    s->tensor_count, s->part_bytes, error)
-              : sl_codec_open(&set->codec, compressor, count, s->part_bytes, error);
+        split ? sl_codec_open_split(&set->codec, set->compressor, s->tensor_ends,
+                                    s->tensor_fractions, s->tensor_count, s->part_bytes, error)
+              : sl_codec_open(&set->codec, set->compressor, set->count, s->part_bytes, error);
     if (result == 0 && s->leaves != NULL && s->buckets == NULL)
         result = put_in_order(set, s->leaves, s->dimension, error);
     if (result == 0)
@@ -99,32 +91,49 @@ static int add_set(sl_codecs *codecs, size_t count, const sl_compressor_config *
     return result != 0 ? result : open_decoders(set, codecs, error);
 }
 
+static int add_set(sl_codecs *codecs, const sl_stage *stage, size_t count,
+                   const sl_compressor_config *compressor, sl_error *error) {
+    int result = 0;
+    sl_codec_set *set = find(codecs, count, compressor);
+    if (count > 0 && set == NULL) {
+        sl_codec_set *sets = realloc(codecs->sets, (codecs->set_count + 1) * sizeof *sets);
+        if (sets == NULL)
+            return sl_fail(error, SL_ENOMEM, "out of memory for a codec");
+        codecs->sets = sets;
+        set = &sets[codecs->set_count++];
+        *set = (sl_codec_set){.count = count, .compressor = compressor};
+        result = open_set(set, codecs, error);
+    }
+    if (result == 0 && set != NULL)
+        set->encodes = set->encodes || !sl_codec_sends_vector(set->codec, stage);
+    return result;
+}
+
 /* For what goes out in the step, and for what comes. The longest message of any node is there, too:
  * receive buffers, and so the parts of a sum (agent/collectives/reduce.h), are equally long
  * everywhere. */
 static int add_step(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
                     const sl_compressor_config *compressor, sl_error *error) {
-    int result = add_set(codecs, sl_route_longest(route), compressor, error);
+    int result = add_set(codecs, step->stage, sl_route_longest(route), compressor, error);
     if (result == 0)
-        result = add_set(codecs, step->published.count, compressor, error);
+        result = add_set(codecs, step->stage, step->published.count, compressor, error);
     for (uint32_t i = 0; i < step->in.count && result == 0; i++)
-        result = add_set(codecs, sl_route_range(route, step, step->in.peers[i]).count, compressor,
-                         error);
+        result = add_set(codecs, step->stage, sl_route_range(route, step, step->in.peers[i]).count,
+                         compressor, error);
     return result;
 }
 
 /* For each phase of the plan, and what comes after them; or for the edge. */
 static int add_phases(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
                       sl_error *error) {
-    const sl_plan *plan = codecs->settings->plan;
-    const sl_compressor_config *always = lossless(step->stage);
+    const sl_compressor_config *always = lossless(step->stage), *c;
     if (always != NULL)
         return add_step(codecs, route, step, always, error);
     if (step->compressor != NULL)
-        return add_set(codecs, step->published.count, step->compressor, error);
-    int result = add_step(codecs, route, step, &plan->config.compressor, error);
-    for (uint32_t i = 0; i < plan->phase_count && result == 0; i++)
-        result = add_step(codecs, route, step, &plan->phases[i], error);
+        return add_set(codecs, step->stage, step->published.count, step->compressor, error);
+    int result = 0;
+    for (uint32_t i = 0; result == 0 && (c = planned(codecs->settings->plan, i)) != NULL; i++)
+        result = add_step(codecs, route, step, c, error);
     return result;
 }
 
@@ -148,21 +157,18 @@ static int foresee(sl_codecs *codecs, const sl_compressor_config *compressor, sl
 }
 
 static int foresee_all(sl_codecs *codecs, const sl_algorithm *algorithm, sl_error *error) {
-    const sl_plan *plan = codecs->settings->plan;
+    const sl_compressor_config *c;
     int result = foresee(codecs, &identity, error);
     if (result == 0 && sl_algorithm_sums_sparse(algorithm))
         result = foresee(codecs, &nonzeros, error);
-    if (result == 0)
-        result = foresee(codecs, &plan->config.compressor, error);
-    for (uint32_t i = 0; i < plan->phase_count && result == 0; i++)
-        result = foresee(codecs, &plan->phases[i], error);
+    for (uint32_t i = 0; result == 0 && (c = planned(codecs->settings->plan, i)) != NULL; i++)
+        result = foresee(codecs, c, error);
     return result;
 }
 
 int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl_route *route,
                    bool later, sl_error *error) {
-    const uint32_t *peers;
-    *codecs = (sl_codecs){.settings = settings, .peers = sl_route_peers(route, &peers)};
+    *codecs = (sl_codecs){.settings = settings, .peers = route->peer_count};
     int result = settings->turns && sl_algorithm_voids(route->algorithm)
                      ? foresee_all(codecs, route->algorithm, error)
                  : route->of_edge != NULL ? foresee(codecs, &identity, error) /* none is longer */

@@ -3,7 +3,8 @@
 #ifndef SL_CODECS_H
 #define SL_CODECS_H
 
-#include "node/route.h"
+#include "route/route.h"
+#include "starling/node.h"
 
 typedef struct sl_codec_set {
     size_t count;
@@ -13,6 +14,7 @@ typedef struct sl_codec_set {
     sl_encoder *encoder;
     sl_decoder *own;
     sl_decoder **decoders; /* (peers) */
+    bool encodes;          /* some of its messages are not the vector itself */
 } sl_codec_set;
 
 typedef struct sl_codecs {
@@ -29,8 +31,8 @@ typedef struct sl_codecs {
 int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl_route *route,
                    bool later, sl_error *error);
 void sl_codecs_close(sl_codecs *codecs);
-/* Are some of the stage's messages of this codec? */
-bool sl_codec_set_serves(const sl_codec_set *set, const sl_stage *stage);
+/* Is the stage's message the vector itself, which does not change before it has left? */
+bool sl_codec_sends_vector(const sl_codec *codec, const sl_stage *stage);
 /* For messages of `count` elements, which is one of the route's lengths; NULL for 0. */
 const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count,
                                    const sl_exchange_step *step, uint64_t exchange);

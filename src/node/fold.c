@@ -5,32 +5,30 @@
 
 void sl_fold_close(sl_fold *f) {
     free(f->lost);
-    free(f->from);
-    free(f->to);
-    free(f->weights);
-    free(f->given);
+    for (size_t i = 0; i < 2; i++) {
+        free(f->peers[i]);
+        free(f->weights[i]);
+    }
     *f = (sl_fold){0};
 }
 
 static int allocate(sl_fold *f, uint32_t count) {
     f->lost = calloc(count, sizeof *f->lost);
-    f->from = calloc(count, sizeof *f->from);
-    f->to = calloc(count, sizeof *f->to);
-    f->weights = calloc(count, sizeof *f->weights);
-    f->given = calloc(count, sizeof *f->given);
-    if (f->lost != NULL && f->from != NULL && f->to != NULL && f->weights != NULL &&
-        f->given != NULL)
-        return 0;
-    sl_fold_close(f);
-    return SL_ENOMEM;
+    bool complete = f->lost != NULL;
+    for (size_t i = 0; i < 2; i++) {
+        f->peers[i] = calloc(count, sizeof *f->peers[i]);
+        f->weights[i] = calloc(count, sizeof *f->weights[i]);
+        complete = complete && f->peers[i] != NULL && f->weights[i] != NULL;
+    }
+    return complete ? 0 : SL_ENOMEM;
 }
 
-int sl_fold_open(sl_fold *f, const sl_node_view *view, uint32_t rank, const uint32_t *peers,
-                 uint32_t count) {
+int sl_fold_open(sl_fold *f, const sl_node_view *view, const sl_route *route) {
+    const uint32_t rank = route->rank, count = route->peer_count;
     for (uint32_t i = 0; i < view->broken_count; i++) {
         const sl_pair edge = view->broken[i];
         const uint32_t other = edge.low == rank ? edge.high : edge.low,
-                       slot = sl_peer_index(peers, count, other);
+                       slot = sl_route_slot(route, other);
         if ((edge.low != rank && edge.high != rank) || slot == count)
             continue;
         if (f->lost == NULL && allocate(f, count) != 0)
@@ -45,28 +43,27 @@ bool sl_fold_lacks(const sl_fold *f, uint32_t slot) {
 }
 
 /* The row without the lost, whose weight is *kept. */
-static sl_row reduce(const sl_fold *f, const sl_row *row, const uint32_t *peers, uint32_t count,
-                     uint32_t *ranks, double *weights, double *kept) {
-    sl_row out = {.self = row->self, .peers = ranks, .weights = weights};
+static sl_row reduce(const sl_fold *f, const sl_route *route, const sl_row *row, size_t way,
+                     double *kept) {
+    sl_row out = {.self = row->self, .peers = f->peers[way], .weights = f->weights[way]};
     *kept = 0;
     for (uint32_t i = 0; i < row->count; i++) {
-        if (f->lost[sl_peer_index(peers, count, row->peers[i])]) {
+        if (f->lost[sl_route_slot(route, row->peers[i])]) {
             *kept += row->weights[i];
             continue;
         }
-        ranks[out.count] = row->peers[i];
-        weights[out.count++] = row->weights[i];
+        f->peers[way][out.count] = row->peers[i];
+        f->weights[way][out.count++] = row->weights[i];
     }
     return out;
 }
 
-void sl_fold_apply(sl_fold *f, const sl_route *route, const uint32_t *peers, uint32_t count,
-                   sl_exchange_step *step) {
+void sl_fold_apply(sl_fold *f, const sl_route *route, sl_exchange_step *step) {
     double not_given, not_got;
     if (f->lost == NULL)
         return;
-    step->in = reduce(f, &step->in, peers, count, f->from, f->weights, &not_got);
-    step->out = reduce(f, &step->out, peers, count, f->to, f->given, &not_given);
+    step->in = reduce(f, route, &step->in, 0, &not_got);
+    step->out = reduce(f, route, &step->out, 1, &not_given);
     const bool by_column = route->algorithm->matrix == SL_MATRIX_COLUMN;
     step->self_weight = (float)(step->self_weight + (by_column ? not_given : not_got));
 }

@@ -7,22 +7,20 @@
 #ifndef SL_FOLD_H
 #define SL_FOLD_H
 
-#include "node/route.h"
+#include "route/route.h"
+#include "starling/node.h"
 
 typedef struct sl_fold {
-    bool *lost; /* (peers) by position among them; NULL: all edges are whole */
-    uint32_t *from, *to;
-    double *weights; /* (peers) of the step's in-row without the lost */
-    double *given;   /* (peers) of its out-row */
+    bool *lost;         /* (peers) by position among them; NULL: all edges are whole */
+    uint32_t *peers[2]; /* (peers) of the step's in-row and its out-row without the lost */
+    double *weights[2];
 } sl_fold;
 
-/* The node's own edges among those that the view does without. peers: (count) sorted. SL_ENOMEM. */
-int sl_fold_open(sl_fold *out, const sl_node_view *view, uint32_t rank, const uint32_t *peers,
-                 uint32_t count);
+/* The node's own edges among those that the view does without. SL_ENOMEM. */
+int sl_fold_open(sl_fold *out, const sl_node_view *view, const sl_route *route);
 void sl_fold_close(sl_fold *fold);
 bool sl_fold_lacks(const sl_fold *fold, uint32_t slot);
 /* Takes the lost out of a step; rows then point into the fold. */
-void sl_fold_apply(sl_fold *fold, const sl_route *route, const uint32_t *peers, uint32_t count,
-                   sl_exchange_step *step);
+void sl_fold_apply(sl_fold *fold, const sl_route *route, sl_exchange_step *step);
 
 #endif

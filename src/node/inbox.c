@@ -45,7 +45,7 @@ int sl_inbox_open(sl_inbox *inbox, uint32_t peer_count, uint32_t credit, size_t 
 
 void sl_inbox_end(sl_inbox *inbox) {
     for (uint32_t i = 0; inbox->queues != NULL && i < inbox->peer_count; i++) {
-        sl_inbox_keep_step(inbox, &inbox->queues[i], 0, 0);
+        sl_inbox_empty(inbox, &inbox->queues[i]);
         free(inbox->queues[i].entries);
     }
     free(inbox->queues);
@@ -81,18 +81,13 @@ const sl_arrival *sl_queue_first(const sl_queue *q) {
     return sl_queue_at(q, 0);
 }
 
-const sl_arrival *sl_queue_last(const sl_queue *q) {
-    return sl_queue_at(q, q->count - 1);
-}
-
 uint32_t sl_queue_of_step(const sl_queue *q, uint64_t exchange, uint32_t step) {
-    uint32_t count = 0;
-    for (const sl_arrival *a; (a = sl_queue_at(q, count)) != NULL;) {
-        if (a->exchange != exchange || a->step != step)
-            break;
-        count++;
-    }
-    return count;
+    uint32_t parts = 0;
+    const sl_arrival *a;
+    for (uint32_t i = 0;
+         (a = sl_queue_at(q, i)) != NULL && a->exchange == exchange && a->step == step; i++)
+        parts += a->parts;
+    return parts;
 }
 
 void sl_inbox_refuse(sl_inbox *inbox, void *token) {
@@ -105,19 +100,21 @@ void sl_inbox_release(sl_inbox *inbox, void *token) {
     sl_inbox_refuse(inbox, token);
 }
 
-void sl_inbox_keep_step(sl_inbox *inbox, sl_queue *q, uint64_t exchange, uint32_t step) {
-    const uint32_t count = q->count;
-    q->count = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const sl_arrival a = q->entries[(q->head + i) % q->room];
-        if (a.exchange == exchange && a.step == step)
-            q->entries[(q->head + q->count++) % q->room] = a;
-        else
-            sl_inbox_release(inbox, a.token);
-    }
+void sl_inbox_empty(sl_inbox *inbox, sl_queue *q) {
+    for (; q->count > 0; sl_queue_drop_first(q))
+        sl_inbox_release(inbox, sl_queue_first(q)->token);
 }
 
 void sl_queue_drop_first(sl_queue *q) {
     q->head = (q->head + 1) % q->room;
     q->count--;
+}
+
+void sl_queue_shorten_first(sl_queue *q, uint32_t parts, size_t bytes) {
+    sl_arrival *first = &q->entries[q->head];
+    assert(parts < first->parts);
+    first->part += parts;
+    first->parts -= parts;
+    first->payload =
+        (sl_payload){(const char *)first->payload.data + bytes, first->payload.bytes - bytes};
 }

@@ -12,6 +12,7 @@
 typedef struct sl_arrival {
     uint64_t exchange;
     uint32_t step, part;
+    uint32_t parts; /* from this one on, one behind the other */
     double scalar;
     sl_payload payload;
     bool silent; /* the whole message */
@@ -51,14 +52,15 @@ int sl_inbox_put(sl_inbox *inbox, sl_queue *queue, const sl_arrival *arrival);
 void sl_inbox_release(sl_inbox *inbox, void *token);
 /* A token that was never put goes back, one a step at most. */
 void sl_inbox_refuse(sl_inbox *inbox, void *token);
-/* Releases what is of another step than this one. */
-void sl_inbox_keep_step(sl_inbox *inbox, sl_queue *queue, uint64_t exchange, uint32_t step);
+/* Releases all that is in the queue. */
+void sl_inbox_empty(sl_inbox *inbox, sl_queue *queue);
 const sl_arrival *sl_queue_at(const sl_queue *queue, uint32_t i); /* NULL: so many are not here */
 const sl_arrival *sl_queue_first(const sl_queue *queue);
-const sl_arrival *sl_queue_last(const sl_queue *queue);
-/* How many are of this step: they come first. */
+/* How many parts are of this step: they come first. */
 uint32_t sl_queue_of_step(const sl_queue *queue, uint64_t exchange, uint32_t step);
 /* Its token stays held. */
 void sl_queue_drop_first(sl_queue *queue);
+/* Of what is first, so many parts, of so many bytes, and not all. */
+void sl_queue_shorten_first(sl_queue *queue, uint32_t parts, size_t bytes);
 
 #endif

@@ -29,8 +29,7 @@ static void add_group(sl_node *n, uint32_t first, uint32_t count, sl_range range
         .batch = set != NULL && sl_codec_joins(set->codec, count + 1) ? n->view.batch : 1,
     };
     for (uint32_t i = first; i < first + count; i++) {
-        const uint32_t peer = n->step.what.in.peers[i],
-                       slot = sl_peer_index(n->view.peers, n->inbox.peer_count, peer);
+        const uint32_t peer = n->step.what.in.peers[i], slot = sl_route_slot(&n->view.route, peer);
         n->room.incoming[i] = (sl_incoming){.peer = peer,
                                             .weight = (float)n->step.what.in.weights[i],
                                             .queue = &n->inbox.queues[slot],
@@ -74,34 +73,57 @@ static bool is_wanted(const sl_node *n, const sl_queue *q, const sl_event *e) {
         return false;
     if (n->round.exchanging && (!is_after(e, next, n->step.number, 0) || is_combined(n, e)))
         return false;
-    const sl_arrival *last = sl_queue_last(q);
-    return last == NULL ||
-           is_after(e, last->exchange, last->step, last->silent ? UINT32_MAX : last->part + 1);
+    const sl_arrival *last = sl_queue_at(q, q->count - 1);
+    return last == NULL || is_after(e, last->exchange, last->step,
+                                    last->silent ? UINT32_MAX : last->part + last->parts);
 }
 
-/* Does this peer send such a message, and can it be decoded? */
-static bool is_right(const sl_node *n, uint32_t slot, const sl_event *e) {
+/* The elements that so many parts from this one on cover, which lie in a row. */
+static sl_range range_of(const sl_codec_set *set, size_t base, uint32_t first, uint32_t count) {
+    const sl_range range = sl_node_part_range(set, base, first),
+                   last = sl_node_part_range(set, base, first + count - 1);
+    return (sl_range){range.from, last.from + last.count - range.from};
+}
+
+/* Of so many bytes of a vector's own memory. 0: they are no whole parts of it. */
+static uint32_t count_in_row(const sl_codec_set *set, uint32_t first, size_t bytes) {
+    if (!sl_codec_borrows(set->codec) || set->order != NULL)
+        return 0;
+    const size_t each = range_of(set, 0, first, 1).count * sizeof(float),
+                 count = (bytes + each - 1) / each;
+    return count > 0 && count <= sl_codec_parts(set->codec) - first &&
+                   range_of(set, 0, first, (uint32_t)count).count * sizeof(float) == bytes
+               ? (uint32_t)count
+               : 0;
+}
+
+/* How many parts are this, of a message that this peer sends, and that can be decoded? 0: none. */
+static uint32_t count_right(const sl_node *n, uint32_t slot, const sl_event *e) {
     const sl_message message = sl_node_message(n, e->peer, e->exchange, e->step);
     sl_exchange_step step;
     if (!sl_route_step_ahead(&n->view.route, e->exchange, e->step, &step) ||
         sl_peer_index(step.in.peers, step.in.count, e->peer) == step.in.count)
-        return false;
+        return 0;
     if (e->silent)
         return step.stage->speaks != NULL && e->part == 0 && e->payload.bytes == 0;
     const sl_codec_set *set = sl_codecs_find(
         &n->view.codecs, sl_route_range(&n->view.route, &step, e->peer).count, &step, e->exchange);
-    return set != NULL && e->part < sl_codec_parts(set->codec) &&
-           sl_decoder_check(set->decoders[slot], &message, sl_node_place(set, e->part),
-                            e->payload) == 0;
+    if (set == NULL || e->part >= sl_codec_parts(set->codec))
+        return 0;
+    return sl_decoder_check(set->decoders[slot], &message, sl_node_place(set, e->part),
+                            e->payload) == 0
+               ? 1
+               : count_in_row(set, e->part, e->payload.bytes);
 }
 
 static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
-    if (!is_right(n, slot, e))
+    const uint32_t parts = count_right(n, slot, e);
+    if (parts == 0)
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "part %u of step %u with %zu bytes%s is no %s payload", e->part,
                             e->step, e->payload.bytes, e->silent ? ", marked as silent," : "",
                             sl_compressor_name(n->settings.plan->config.compressor.kind));
-    sl_arrival arrival = {e->exchange, e->step,   e->part,      e->scalar,
+    sl_arrival arrival = {e->exchange, e->step,   e->part,      parts,   e->scalar,
                           e->payload,  e->silent, e->on_device, e->token};
     if (sl_inbox_put(&n->inbox, &n->inbox.queues[slot], &arrival) != 0)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came from node %u",
@@ -110,7 +132,7 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
 }
 
 int sl_incoming_receive(sl_node *n, const sl_event *e, sl_error *error) {
-    uint32_t slot = sl_peer_index(n->view.peers, n->inbox.peer_count, e->peer);
+    uint32_t slot = sl_route_slot(&n->view.route, e->peer);
     int result = 0;
     if (slot == n->inbox.peer_count || sl_fold_lacks(&n->view.fold, slot) || n->view.is_cut ||
         !is_wanted(n, &n->inbox.queues[slot], e))
@@ -133,32 +155,53 @@ static bool is_silent(const sl_node *n, const sl_incoming *from) {
     return a != NULL && a->silent && is_of_step(n, a);
 }
 
-/* How many parts the group combines next. */
-static uint32_t next_batch(const sl_group *g) {
-    const uint32_t left = g->parts - g->combined;
-    return left < g->batch ? left : g->batch;
+/* How many of the neighbour's parts can be combined at once: those of a reference to memory of a
+ * device, or a batch of others, of which some may not have come. */
+static uint32_t span_of(const sl_group *g, const sl_incoming *from) {
+    const sl_arrival *a = sl_queue_first(from->queue);
+    if (a != NULL && a->on_device)
+        return g->batch > 1 ? a->parts : 1;
+    uint32_t i = 0;
+    while (i < g->batch && (a = sl_queue_at(from->queue, i)) != NULL && !a->on_device)
+        i++;
+    return a == NULL ? g->batch : i;
 }
 
-static bool is_part(const sl_node *n, const sl_arrival *a, uint32_t part) {
-    return is_of_step(n, a) && a->part == part;
+/* How many parts the group combines next. The own ones may come from the host. */
+static uint32_t next_batch(const sl_node *n, const sl_group *g) {
+    uint32_t parts = g->parts - g->combined;
+    if (parts > g->batch && !n->step.is_shared)
+        parts = g->batch;
+    for (uint32_t i = g->first; i < g->first + g->count && parts > 1; i++) {
+        const uint32_t span = span_of(g, &n->room.incoming[i]);
+        if (span < parts && !is_silent(n, &n->room.incoming[i]))
+            parts = span;
+    }
+    return parts;
+}
+
+/* Of the step, parts that are not combined. */
+static uint32_t count_come(const sl_node *n, const sl_incoming *from) {
+    return sl_queue_of_step(from->queue, n->state.exchange, n->step.number);
 }
 
 /* 1: these parts have come; 0: not yet; SL_EPROTO: the neighbour skipped one. */
 static int has_come(const sl_node *n, const sl_incoming *from, uint32_t first, uint32_t count,
                     sl_error *error) {
-    const sl_arrival *last = sl_queue_at(from->queue, count - 1);
-    if (is_silent(n, from) || (last != NULL && is_part(n, last, first + count - 1)))
-        return 1; /* and so have those before: all came in order */
-    uint32_t i = 0;
-    while (i < from->queue->count && is_part(n, sl_queue_at(from->queue, i), first + i))
-        i++;
-    const sl_arrival *a = sl_queue_at(from->queue, i);
+    const uint32_t behind = first + count;
+    const sl_arrival *a = sl_queue_first(from->queue);
+    for (uint32_t i = 1; a != NULL && is_of_step(n, a) && (a->part == first || a->silent); i++) {
+        first += a->parts;
+        if (a->silent || first >= behind)
+            return 1;
+        a = sl_queue_at(from->queue, i);
+    }
     if (a == NULL)
         return 0;
     return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
                         "part %u of step %u never came, part %u of step %u of exchange %" PRIu64
                         " did",
-                        first + i, n->step.number, a->part, a->step, a->exchange);
+                        first, n->step.number, a->part, a->step, a->exchange);
 }
 
 /* The same for all in-neighbours of the group. */
@@ -169,42 +212,34 @@ static int have_come(const sl_node *n, const sl_group *g, uint32_t count, sl_err
     return come;
 }
 
-/* Are so many of its parts either all on the device, as far from each other as a decoder expects,
- * or all not? */
-static bool are_alike(const sl_group *g, const sl_incoming *from, uint32_t count) {
-    const sl_arrival *first = sl_queue_first(from->queue);
-    for (uint32_t i = 1; i < count; i++) {
-        const sl_arrival *a = sl_queue_at(from->queue, i);
-        const size_t behind = i * sl_codec_stride(g->set->codec);
-        if (a->on_device != first->on_device ||
-            (a->on_device &&
-             (const char *)a->payload.data != (const char *)first->payload.data + behind))
-            return false;
-    }
-    return true;
-}
-
-/* Of so many parts that have come from all, how many can be combined at once? */
-static uint32_t count_joined(const sl_node *n, const sl_group *g, uint32_t parts) {
-    for (uint32_t i = g->first; i < g->first + g->count; i++)
-        if (!is_silent(n, &n->room.incoming[i]) && !are_alike(g, &n->room.incoming[i], parts))
-            return 1;
-    return parts;
-}
-
 /* To where it is combined, behind those of the same message. */
-static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payload, bool on_device,
-                   void *token) {
-    uint32_t *sizes = n->room.sizes + (part - n->room.parts) * n->view.batch;
+static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payload, uint32_t parts,
+                   bool on_device, void *token) {
+    const size_t behind = part->count > 0 ? sl_codec_stride(g->set->codec) : 0;
+    uint32_t *sizes = n->room.sizes + (part - n->room.parts) * n->view.codecs.parts_max;
     part->sizes = sizes;
-    sizes[part->count] = (uint32_t)payload.bytes;
-    const size_t behind = part->count++ > 0 ? sl_codec_stride(g->set->codec) : 0;
-    if (on_device)
-        payload = sl_staging_keep(&n->view.staging, payload, token);
-    else if (!n->settings.vec->on_host)
-        payload = sl_staging_bring(&n->view.staging, payload, token, behind);
+    for (uint32_t i = 0, first = g->combined + part->count; i < parts; i++)
+        sizes[part->count++] =
+            (uint32_t)(parts > 1 ? range_of(g->set, 0, first + i, 1).count * sizeof(float)
+                                 : payload.bytes);
+    if (!n->settings.vec->on_host)
+        payload = on_device || n->settings.direct
+                      ? sl_staging_keep(&n->view.staging, payload, token)
+                      : sl_staging_bring(&n->view.staging, payload, token, behind);
     if (behind == 0)
         part->payload = payload;
+}
+
+/* Of what came, the first parts. */
+static sl_payload first_of(const sl_group *g, const sl_arrival *a, uint32_t parts) {
+    const size_t bytes = parts < a->parts
+                             ? range_of(g->set, 0, a->part, parts).count * sizeof(float)
+                             : a->payload.bytes;
+    return (sl_payload){a->payload.data, bytes};
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) {
+    return a < b ? a : b;
 }
 
 static void put_parts(sl_node *n, const sl_group *g, sl_part *out, uint32_t neighbour,
@@ -218,11 +253,13 @@ static void put_parts(sl_node *n, const sl_group *g, sl_part *out, uint32_t neig
                      .weight = from->weight,
                      .scalar = a->scalar,
                      .base = g->range.from};
-    for (uint32_t i = 0; i < count; i++) {
+    for (uint32_t i = 0; out->count < count; i++) {
         a = sl_queue_at(from->queue, i);
-        n->round.statistics.payload_bytes_received += a->payload.bytes;
-        n->round.statistics.frames_received++;
-        add_to(n, g, out, a->payload, a->on_device, a->token);
+        const uint32_t parts = smaller(a->parts, count - out->count);
+        const sl_payload payload = first_of(g, a, parts);
+        n->round.statistics.payload_bytes_received += payload.bytes;
+        n->round.statistics.frames_received += parts;
+        add_to(n, g, out, payload, parts, a->on_device, parts == a->parts ? a->token : NULL);
     }
 }
 
@@ -236,7 +273,7 @@ static void put_own(sl_node *n, const sl_group *g, sl_part *out, float weight, u
                      .weight = weight,
                      .base = g->range.from};
     for (uint32_t i = 0; i < count; i++)
-        add_to(n, g, out, n->room.own[g->combined + i], n->step.is_shared, NULL);
+        add_to(n, g, out, n->room.own[g->combined + i], 1, n->step.is_shared, NULL);
 }
 
 /* A silent message stays until all parts of the others are combined. */
@@ -245,9 +282,15 @@ static void drop_parts(sl_node *n, const sl_group *g, const sl_incoming *from, u
     if (silent && g->combined + count < g->parts)
         return;
     n->round.statistics.frames_received += silent;
-    for (uint32_t i = 0; i < (silent ? 1 : count); i++) {
+    for (uint32_t left = silent ? 1 : count, parts; left > 0; left -= parts) {
+        const sl_arrival *a = sl_queue_first(from->queue);
+        parts = smaller(a->parts, left);
+        if (parts < a->parts) {
+            sl_queue_shorten_first(from->queue, parts, first_of(g, a, parts).bytes);
+            continue;
+        }
         if (n->settings.vec->on_host || silent) /* else the staging has its token */
-            sl_inbox_release(&n->inbox, sl_queue_first(from->queue)->token);
+            sl_inbox_release(&n->inbox, a->token);
         sl_queue_drop_first(from->queue);
     }
 }
@@ -314,7 +357,7 @@ static int name_not_finite(sl_node *n, uint32_t count, sl_error *error) {
 static int refuse_norm(sl_node *n, const sl_part *p, double norm, sl_error *error) {
     const sl_incoming *from = &n->room.incoming[p->neighbour];
     const uint32_t part = p->index;
-    sl_inbox_keep_step(&n->inbox, from->queue, 0, 0);
+    sl_inbox_empty(&n->inbox, from->queue);
     return sl_fail_edge(error, SL_EPROTO, from->peer, n->settings.rank, n->state.round,
                         "part %u of the neighbour's message has a norm of %g, over %g times the "
                         "own part's (transport.norm_limit)",
@@ -337,26 +380,16 @@ static int check_norms(sl_node *n, uint32_t count, sl_range range, sl_error *err
     return 0;
 }
 
-/* The elements that so many parts from this one on cover: of several, one range. */
-static sl_range range_of(const sl_group *g, uint32_t first, uint32_t count) {
-    sl_range range = sl_node_part_range(g->set, g->range.from, first);
-    if (count > 1) {
-        const sl_range last = sl_node_part_range(g->set, g->range.from, first + count - 1);
-        range.count = last.from + last.count - range.from;
-    }
-    return range;
-}
-
 /* The next parts of the group: all of them have come. */
 static int combine_parts(sl_node *n, sl_group *g, uint32_t parts, sl_error *error) {
     const uint32_t count = collect_parts(n, g, parts);
-    const sl_range range = range_of(g, g->combined, parts);
+    const sl_range range = range_of(g->set, g->range.from, g->combined, parts);
     int result = check_norms(n, count, range, error);
     if (result != 0)
         return result;
     sl_staging_follow(&n->view.staging);
     if (n->round.measure)
-        measure_parts(n, count, range, range_of(g, g->combined, 1).count);
+        measure_parts(n, count, range, range_of(g->set, 0, g->combined, 1).count);
     sl_mix mix = {n->step.what.self_weight, n->room.parts, count};
     n->step.what.stage->combine(&n->state, &mix, range.from, range.count);
     sl_staging_leave(&n->view.staging);
@@ -379,16 +412,16 @@ static uint32_t parts_free(const sl_node *n, const sl_group *g) {
 static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
     int come = 1;
     while (come > 0 && g->combined < g->parts) {
-        const uint32_t parts = next_batch(g);
+        const uint32_t parts = next_batch(n, g);
         if (parts_free(n, g) < g->combined + parts ||
-            !sl_node_is_final(n, range_of(g, g->combined, parts)))
+            !sl_node_is_final(n, range_of(g->set, g->range.from, g->combined, parts)))
             return 0;
         come = have_come(n, g, parts, error);
         if (come > 0) {
             sl_incoming_collect(n);
             if (!sl_staging_has_room(&n->view.staging))
                 return 0;
-            int result = combine_parts(n, g, count_joined(n, g, parts), error);
+            int result = combine_parts(n, g, parts, error);
             if (result != 0)
                 return result;
         }
@@ -409,8 +442,7 @@ static uint32_t parts_here(const sl_node *n, const sl_group *g) {
     uint32_t most = free < g->parts ? free : g->parts;
     for (uint32_t i = g->first; i < g->first + g->count; i++) {
         const sl_incoming *from = &n->room.incoming[i];
-        const uint32_t here =
-            g->combined + sl_queue_of_step(from->queue, n->state.exchange, n->step.number);
+        const uint32_t here = g->combined + count_come(n, from);
         if (!is_silent(n, from) && here < most)
             most = here;
     }
@@ -421,7 +453,7 @@ static uint32_t parts_here(const sl_node *n, const sl_group *g) {
 static int combine_up_to(sl_node *n, sl_group *g, uint32_t end, sl_error *error) {
     int result = 0;
     while (result == 0 && g->combined < end) {
-        const uint32_t left = end - g->combined, parts = left < g->batch ? left : g->batch;
+        const uint32_t parts = smaller(next_batch(n, g), end - g->combined);
         if (n->settings.vec->async != NULL && !sl_staging_has_room(&n->view.staging))
             result = n->settings.vec->fence(error);
         sl_incoming_collect(n);
@@ -429,7 +461,7 @@ static int combine_up_to(sl_node *n, sl_group *g, uint32_t end, sl_error *error)
             result = have_come(n, g, parts, error);
         if (result <= 0)
             return result;
-        result = combine_parts(n, g, count_joined(n, g, parts), error);
+        result = combine_parts(n, g, parts, error);
     }
     return result;
 }
@@ -441,23 +473,25 @@ int sl_incoming_flush(sl_node *n, sl_error *error) {
     return result;
 }
 
-int sl_incoming_end(sl_node *n, sl_error *error) {
-    int result = 0;
-    for (sl_group *g = n->room.groups; g < n->room.groups + n->step.group_count && result == 0; g++)
-        result = combine_up_to(n, g, g->parts, error);
-    return result;
+/* Of buckets each is a step, and the last one ends with the exchange. */
+static bool find_mixed(const sl_node *n, uint32_t index, sl_range *out) {
+    const sl_ranges *buckets = n->settings.buckets;
+    const sl_group *g = n->room.groups;
+    const bool is_there = buckets != NULL ? index < n->step.what.bucket
+                                          : n->step.group_count == 1 && index < g->combined;
+    if (is_there)
+        *out = buckets != NULL ? buckets->items[index]
+                               : sl_node_part_range(g->set, g->range.from, index);
+    return is_there;
 }
 
 /* Nothing changes the model after it is combined. */
 bool sl_node_mixed(const sl_node *n, uint32_t index, sl_range *out, const float **model) {
     const sl_algorithm *a = n->algorithm;
-    const sl_group *g = n->room.groups;
     const bool stays = a->route == SL_ROUTE_TOPOLOGY && a->stage_count == 1 && a->settle == NULL &&
-                       a->finish == NULL && n->settings.buckets == NULL && n->settings.vec->on_host;
-    if (!stays || !n->round.exchanging || !n->step.what.in_place || n->step.group_count != 1 ||
-        index >= g->combined)
+                       a->finish == NULL;
+    if (!stays || !n->round.exchanging || !n->step.what.in_place || !find_mixed(n, index, out))
         return false;
-    *out = sl_node_part_range(g->set, g->range.from, index);
     *model = n->state.sum != NULL ? n->state.sum : n->state.x;
     return true;
 }
@@ -477,7 +511,7 @@ bool sl_incoming_is_complete(const sl_node *n) {
 
 /* Has it not sent all of the group's next batch? */
 static bool lacks(const sl_node *n, const sl_group *g, const sl_incoming *from) {
-    return from->queue->count < next_batch(g) && !is_silent(n, from);
+    return !is_silent(n, from) && count_come(n, from) < next_batch(n, g);
 }
 
 /* Has the group's next batch come from everybody? Then only this node's own holds it up. */
@@ -497,15 +531,32 @@ bool sl_node_awaits_sent(const sl_node *n) {
     return sl_incoming_is_complete(n);
 }
 
+/* Of whom a part is combined next that has not come: this peer, or with SL_NOBODY any. NULL: of
+ * none. */
+static const sl_incoming *find_missing(const sl_node *n, uint32_t peer, const sl_group **of) {
+    for (uint32_t k = 0; n->round.exchanging && k < n->step.group_count; k++) {
+        const sl_group *g = *of = &n->room.groups[k];
+        for (uint32_t i = g->first; i < g->first + g->count && g->combined < g->parts; i++) {
+            const sl_incoming *from = &n->room.incoming[i];
+            if ((peer == SL_NOBODY || peer == from->peer) && lacks(n, g, from))
+                return from;
+        }
+    }
+    return NULL;
+}
+
+bool sl_node_awaits(const sl_node *n, uint32_t peer) {
+    const sl_group *of;
+    return find_missing(n, peer, &of) != NULL;
+}
+
 int sl_incoming_name_missing(const sl_node *n, sl_error *error) {
-    for (const sl_group *g = n->room.groups;
-         n->round.exchanging && g < n->room.groups + n->step.group_count; g++)
-        for (uint32_t i = g->first; i < g->first + g->count; i++)
-            if (g->combined < g->parts && lacks(n, g, &n->room.incoming[i]))
-                return sl_fail_edge(error, SL_EPEER, n->room.incoming[i].peer, n->settings.rank,
-                                    n->state.round, "part %u of %u has not come",
-                                    g->combined + n->room.incoming[i].queue->count, g->parts);
-    return 0;
+    const sl_group *of;
+    const sl_incoming *from = find_missing(n, SL_NOBODY, &of);
+    return from == NULL ? 0
+                        : sl_fail_edge(error, SL_EPEER, from->peer, n->settings.rank,
+                                       n->state.round, "part %u of %u has not come",
+                                       of->combined + count_come(n, from), of->parts);
 }
 
 static uint32_t steps_of(const sl_node *n) {
@@ -522,14 +573,4 @@ void sl_node_reach(const sl_node *n, sl_reach *out) {
     out->step = n->round.exchanging ? n->step.number : steps_of(n);
     if (n->round.exchanging && n->step.group_count > 0)
         out->part = parts_here(n, &n->room.groups[0]);
-}
-
-bool sl_node_awaits(const sl_node *n, uint32_t peer) {
-    for (uint32_t k = 0; n->round.exchanging && k < n->step.group_count; k++) {
-        const sl_group *g = &n->room.groups[k];
-        for (uint32_t i = g->first; i < g->first + g->count && g->combined < g->parts; i++)
-            if (n->room.incoming[i].peer == peer && lacks(n, g, &n->room.incoming[i]))
-                return true;
-    }
-    return false;
 }

@@ -10,10 +10,9 @@ void sl_incoming_begin(sl_node *n);
 int sl_incoming_receive(sl_node *n, const sl_event *event, sl_error *error);
 /* Combines parts as far as they have come and may be combined. */
 int sl_incoming_combine(sl_node *n, sl_error *error);
-/* Combines what has come from all, though it is no whole batch. */
+/* Combines what has come from all, though it is no whole batch; all that is left, once nobody sends
+ * any more. */
 int sl_incoming_flush(sl_node *n, sl_error *error);
-/* Combines all that is left, once nobody sends any more. */
-int sl_incoming_end(sl_node *n, sl_error *error);
 /* Nobody sends any more in this step, whose own message is encoded: it stands for all. */
 void sl_incoming_leave(sl_node *n);
 bool sl_incoming_is_complete(const sl_node *n);

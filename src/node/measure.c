@@ -13,10 +13,8 @@ static size_t sums_of(const sl_measure *m) {
 }
 
 int sl_measure_open(sl_measure *m, const sl_vec_ops *vec, size_t width, size_t parts,
-                    size_t dimension, bool keeps) {
+                    size_t dimension) {
     *m = (sl_measure){.vec = vec, .width = width, .parts = parts};
-    if (vec->async == NULL && !keeps)
-        return 0;
     const size_t count = sums_of(m) + 1;
     if (vec->async != NULL) {
         m->sums = (double *)(void *)vec->allocate(count * sizeof(double) / sizeof(float));
@@ -24,10 +22,8 @@ int sl_measure_open(sl_measure *m, const sl_vec_ops *vec, size_t width, size_t p
     }
     m->found = calloc(count, sizeof *m->found);
     m->weights = calloc(count, sizeof *m->weights);
-    return ((m->sums != NULL && m->work != NULL) || vec->async == NULL) && m->found != NULL &&
-                   m->weights != NULL
-               ? 0
-               : SL_ENOMEM;
+    const bool complete = vec->async == NULL || (m->sums != NULL && m->work != NULL);
+    return complete && m->found != NULL && m->weights != NULL ? 0 : SL_ENOMEM;
 }
 
 void sl_measure_close(sl_measure *m) {
@@ -41,18 +37,12 @@ void sl_measure_close(sl_measure *m) {
 }
 
 void sl_measure_begin(sl_measure *m) {
-    m->distance = 0;
-    if (m->weights != NULL)
-        memset(m->weights, 0, sums_of(m) * sizeof *m->weights);
+    memset(m->weights, 0, sums_of(m) * sizeof *m->weights);
 }
 
 void sl_measure_add(sl_measure *m, size_t neighbour, double weight, size_t first,
                     const float *theirs, const float *own, size_t count, size_t each) {
     const size_t at = neighbour * m->parts + first;
-    if (m->found == NULL) {
-        m->distance += weight * m->vec->distance_squared(theirs, own, count);
-        return;
-    }
     for (size_t i = 0; i * each < count; i++)
         m->weights[at + i] = weight;
     if (m->sums == NULL)
@@ -74,11 +64,10 @@ static double total(const sl_measure *m) {
 
 bool sl_measure_read(sl_measure *m, const float *model, size_t dimension, double *distance) {
     const size_t norm = sums_of(m);
-    *distance = m->found == NULL ? m->distance : total(m);
-    if (m->sums == NULL)
-        return sl_vec_is_finite(model, dimension);
-    m->vec->async->begin_distances(m->sums + norm, m->work, model, NULL, dimension, dimension);
-    m->vec->copy_out(m->found, m->sums, (norm + 1) * sizeof *m->sums);
+    if (m->sums != NULL) {
+        m->vec->async->begin_distances(m->sums + norm, m->work, model, NULL, dimension, dimension);
+        m->vec->copy_out(m->found, m->sums, (norm + 1) * sizeof *m->sums);
+    }
     *distance = total(m);
-    return isfinite(m->found[norm]);
+    return m->sums != NULL ? isfinite(m->found[norm]) : sl_vec_is_finite(model, dimension);
 }

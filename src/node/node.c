@@ -46,21 +46,17 @@ static void begin_step(sl_node *n) {
     const sl_exchange_step *step = &n->step.what;
     n->state.in = step->in;
     n->state.self_weight = step->self_weight;
-    n->state.slot = step->in.count > 0
-                        ? sl_peer_index(n->view.peers, n->inbox.peer_count, step->in.peers[0])
-                        : n->inbox.peer_count;
+    n->state.slot = step->in.count > 0 ? sl_route_slot(&n->view.route, step->in.peers[0])
+                                       : n->view.route.peer_count;
     n->step.outgoing =
         sl_codecs_find(&n->view.codecs, step->published.count, step, n->state.exchange);
     if (step->compressor != NULL)
         n->state.compressor = step->compressor;
-    n->round.measure = step->stage == sl_algorithm_stage(n->algorithm, 0) && is_due(n) &&
-                       sl_outgoing_is_plain_gossip(n) && !n->state.alone;
-    n->step.norm_limit =
-        n->settings.vec->on_host && !n->state.alone && sl_outgoing_is_plain_gossip(n)
-            ? n->settings.norm_limit
-            : 0;
+    const bool plain = !n->state.alone && sl_outgoing_is_plain_gossip(n);
+    n->round.measure = plain && step->stage == sl_algorithm_stage(n->algorithm, 0) && is_due(n);
+    n->step.norm_limit = plain && n->settings.vec->on_host ? n->settings.norm_limit : 0;
     n->step.adapts = sl_outgoing_adapts(n);
-    n->state.sum = sl_outgoing_is_plain_gossip(n) ? sl_rooms_find(n) : NULL;
+    n->state.sum = plain ? sl_rooms_find(n) : NULL;
     n->step.awaits_gradient = !n->settings.vec->on_host && !sl_node_is_final(n, step->published);
     sl_incoming_begin(n);
     if (!n->step.adapts && !n->step.awaits_gradient)
@@ -91,7 +87,7 @@ static bool find_step(sl_node *n, uint32_t *number, sl_exchange_step *out) {
     if (found && n->state.alone)
         leave_out_others(out);
     else if (found)
-        sl_fold_apply(&n->view.fold, &n->view.route, n->view.peers, n->inbox.peer_count, out);
+        sl_fold_apply(&n->view.fold, &n->view.route, out);
     return found;
 }
 
@@ -138,7 +134,7 @@ static int end_alone(sl_node *n, sl_error *error) {
     while (result == 0 && n->round.exchanging) {
         result = sl_outgoing_end(n, error);
         if (result == 0)
-            result = sl_incoming_end(n, error);
+            result = sl_incoming_flush(n, error);
         if (result == 0)
             result = go_to_step(n, n->step.number + 1, &nobodys, error);
     }
@@ -321,31 +317,20 @@ static int begin_due_exchange(sl_node *n, sl_update *update, sl_error *error) {
                                                               : 0;
 }
 
-static int accept_part(sl_node *n, const sl_event *event, sl_update *update, sl_error *error) {
-    assert(event->from > 0);
-    if (n->life.spoiled)
-        return 0;
-    const bool first = n->round.final == 0;
-    if (first)
-        n->round.final = n->settings.dimension;
-    int result = first ? accept_loss(n, event->loss, error) : 0;
-    if (result == 0)
-        result = accept_range(n, event->from, error);
-    return result == 0 ? begin_due_exchange(n, update, error) : result;
-}
-
-static int accept_gradient(sl_node *n, double loss, sl_update *update, sl_error *error) {
+/* Of a gradient that is there from this element on. */
+static int accept_gradient(sl_node *n, double loss, size_t from, sl_update *update,
+                           sl_error *error) {
     if (n->life.spoiled)
         return 0;
     int result = accept_loss(n, loss, error);
     if (result == 0)
-        result = accept_range(n, 0, error);
+        result = accept_range(n, from, error);
     if (result != 0)
         return result;
-    n->round.gradient_ready = true;
-    if (n->algorithm->take_gradient != NULL && !(restates(n) && has_exchange(n)))
+    n->round.gradient_ready = from == 0;
+    if (from == 0 && n->algorithm->take_gradient != NULL && !(restates(n) && has_exchange(n)))
         n->algorithm->take_gradient(&n->state);
-    const bool is_cut = n->round.exchanging && n->state.alone;
+    const bool is_cut = from == 0 && n->round.exchanging && n->state.alone;
     return is_cut ? end_alone(n, error) : begin_due_exchange(n, update, error);
 }
 
@@ -435,7 +420,7 @@ static int take_view(sl_node *n, const sl_node_view *view, sl_update *update, sl
 
 static void give_back_all(sl_node *n) {
     for (uint32_t i = 0; i < n->inbox.peer_count; i++)
-        sl_inbox_keep_step(&n->inbox, &n->inbox.queues[i], 0, 0);
+        sl_inbox_empty(&n->inbox, &n->inbox.queues[i]);
 }
 
 static int cut_exchange(sl_node *n, sl_error *error) {
@@ -475,10 +460,10 @@ static void give_up(sl_node *n) {
 }
 
 static void renew(sl_node *n, uint32_t peer) {
-    const uint32_t slot = sl_peer_index(n->view.peers, n->inbox.peer_count, peer);
+    const uint32_t slot = sl_route_slot(&n->view.route, peer);
     assert(n->state.round == 0);
     if (slot < n->inbox.peer_count)
-        sl_inbox_keep_step(&n->inbox, &n->inbox.queues[slot], 0, 0);
+        sl_inbox_empty(&n->inbox, &n->inbox.queues[slot]);
 }
 
 /* What came is read by a device at some time. It is asked where that is known to be worth it: with
@@ -497,12 +482,10 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
     case SL_EVENT_START:
         result = start(n, update, error);
         break;
-    case SL_EVENT_GRADIENT:
-        assert(!n->round.gradient_ready);
-        result = accept_gradient(n, event->loss, update, error);
-        break;
     case SL_EVENT_FINAL:
-        result = accept_part(n, event, update, error);
+    case SL_EVENT_GRADIENT:
+        assert(!n->round.gradient_ready && (event->from > 0) == (event->type == SL_EVENT_FINAL));
+        result = accept_gradient(n, event->loss, event->from, update, error);
         break;
     case SL_EVENT_RECEIVED:
         result = sl_incoming_receive(n, event, error);

@@ -5,8 +5,6 @@
 
 #include "base/round_up.h"
 #include "node/incoming.h"
-#include "node/outgoing.h"
-#include "node/voiding.h"
 
 static const size_t batch_bytes = 4 << 20; /* that are combined at once on a device */
 
@@ -22,57 +20,53 @@ static size_t count_replicas(const sl_algorithm *a, const sl_algorithm_config *c
     return !a->keeps_replicas ? 0 : c->replicas == SL_REPLICAS_SUM ? 1 : width;
 }
 
-/* Those that are parts of one. */
-static bool allocate_received(sl_state *s, size_t count) {
-    s->received = s->vec->allocate(count * s->dimension);
-    for (; s->received != NULL && s->replica_count < count; s->replica_count++)
-        s->replicas[s->replica_count] = s->received + s->replica_count * s->dimension;
-    return s->received != NULL;
-}
-
-static bool allocate_each(sl_state *s, size_t count) {
-    for (; s->replica_count < count; s->replica_count++)
-        if ((s->replicas[s->replica_count] = s->vec->allocate(s->dimension)) == NULL)
-            return false;
-    return true;
-}
-
 static bool allocate_replicas(sl_node *n) {
     sl_state *s = &n->state;
     const uint32_t width = sl_route_width(&n->view.route);
     const size_t count = count_replicas(n->algorithm, &n->settings.plan->config, &s->shapes, width);
+    const bool are_parts = n->algorithm->received_length != NULL && count > 0;
     s->slots = width;
     s->replicas = calloc(count + 1, sizeof *s->replicas);
     s->numbers = calloc(width + 1u, sizeof *s->numbers);
-    if (s->replicas == NULL || s->numbers == NULL)
-        return false;
-    return n->algorithm->received_length != NULL && count > 0 ? allocate_received(s, count)
-                                                              : allocate_each(s, count);
+    s->received = are_parts ? s->vec->allocate(count * s->dimension) : NULL;
+    bool complete = s->replicas != NULL && s->numbers != NULL && (s->received || !are_parts);
+    for (size_t i = 0; complete && i < count; i++, s->replica_count++) {
+        s->replicas[i] =
+            are_parts ? s->received + i * s->dimension : s->vec->allocate(s->dimension);
+        complete = s->replicas[i] != NULL;
+    }
+    return complete;
+}
+
+static bool take_vector(sl_node *n, float **out) {
+    *out = n->settings.vec->allocate(n->settings.dimension);
+    n->vectors[n->vector_count++] = out;
+    return *out != NULL;
 }
 
 static bool allocate_vectors(sl_node *n) {
     const sl_node_settings *s = &n->settings;
-    size_t d = s->dimension;
-    n->state.x = s->vec->allocate(d);
-    n->state.g = s->gradient != NULL ? s->gradient : s->vec->allocate(d);
-    n->state.block = s->vec->on_host ? SL_BLOCK : d;
+    const bool has_momentum = s->optimizer->momentum > 0,
+               voids = s->turns && sl_algorithm_voids(n->algorithm);
+    n->state.g = s->gradient;
+    n->state.block = s->vec->on_host ? SL_BLOCK : s->dimension;
     n->state.scratch = s->vec->allocate(n->state.block);
-    if (s->optimizer->momentum > 0)
-        n->state.m = s->vec->allocate(d);
     n->direction = (sl_direction){.optimizer = s->optimizer,
                                   .vec = s->vec,
-                                  .dimension = d,
+                                  .dimension = s->dimension,
                                   .tensor_ends = s->tensor_ends,
                                   .tensor_count = s->tensor_count};
-    bool complete = n->state.x && n->state.g && n->state.scratch &&
-                    (n->state.m || s->optimizer->momentum <= 0) && sl_direction_open(&n->direction);
-    for (size_t i = 0; i < sl_algorithm_vectors(n->algorithm, &s->plan->config); i++) {
-        n->state.extra[i] = s->vec->allocate(d);
-        complete = complete && n->state.extra[i];
-    }
     n->own_number_count = sl_algorithm_numbers(n->algorithm, &s->plan->config);
     n->state.own_numbers = calloc(n->own_number_count + 1, sizeof *n->state.own_numbers);
-    return complete && n->state.own_numbers != NULL;
+    bool complete = n->state.scratch != NULL && n->state.own_numbers != NULL &&
+                    sl_direction_open(&n->direction) && take_vector(n, &n->state.x) &&
+                    (n->state.g != NULL || take_vector(n, &n->state.g)) &&
+                    (!has_momentum || take_vector(n, &n->state.m));
+    for (size_t i = 0; i < sl_algorithm_vectors(n->algorithm, &s->plan->config); i++)
+        complete = complete && take_vector(n, &n->state.extra[i]);
+    for (size_t i = 0; voids && i < 1u + has_momentum; i++)
+        complete = complete && take_vector(n, &n->kept[i]);
+    return complete;
 }
 
 static sl_shapes shapes_of(const sl_node_settings *s) {
@@ -99,11 +93,6 @@ static bool sends_from_vectors(const sl_node *n) {
     return n->settings.vec->on_host || n->settings.direct;
 }
 
-/* Is the message sent from where the vector stands, without a copy? */
-static bool borrows(const sl_node *n, const sl_stage *stage, const sl_codec *codec) {
-    return sends_from_vectors(n) && sl_outgoing_is_vector(stage, codec);
-}
-
 static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
@@ -125,19 +114,12 @@ static void release_buffer(sl_node *n) {
 
 /* One that is long enough stays, as it is registered. */
 static bool allocate_buffer(sl_node *n) {
+    const sl_codecs *codecs = &n->view.codecs;
     size_t longest = 0; /* of the parts that are not sent from where they stand */
-    const sl_stage *stage;
-    for (size_t i = 0; (stage = sl_algorithm_stage(n->algorithm, i)) != NULL; i++)
-        for (size_t c = 0; c < n->view.codecs.set_count; c++) {
-            const sl_codec_set *set = &n->view.codecs.sets[c];
-            if (!sl_codec_set_serves(set, stage))
-                continue;
-            const uint32_t parts = sl_codec_parts(set->codec);
-            const size_t bytes = sl_codec_part_bytes_max(set->codec);
-            if (!borrows(n, stage, set->codec)) {
-                n->buffer.parts = (uint32_t)larger(parts, n->buffer.parts);
-                longest = larger(bytes, longest);
-            }
+    for (const sl_codec_set *set = codecs->sets; set < codecs->sets + codecs->set_count; set++)
+        if (set->encodes || !sends_from_vectors(n)) {
+            n->buffer.parts = (uint32_t)larger(sl_codec_parts(set->codec), n->buffer.parts);
+            longest = larger(sl_codec_part_bytes_max(set->codec), longest);
         }
     n->buffer.stride = sl_round_up(longest, SL_VEC_ALIGNMENT);
     if (n->buffer.stride * n->buffer.parts > n->buffer.bytes) {
@@ -145,9 +127,9 @@ static bool allocate_buffer(sl_node *n) {
         n->buffer.bytes = n->buffer.stride * n->buffer.parts;
         n->buffer.memory = take_buffer(n, n->buffer.bytes);
     }
-    for (size_t c = 0;
-         n->buffer.memory != NULL && !n->settings.direct && c < n->view.codecs.set_count; c++)
-        sl_encoder_stage(n->view.codecs.sets[c].encoder, n->buffer.memory);
+    for (size_t c = 0; n->buffer.memory != NULL && !n->settings.direct && c < codecs->set_count;
+         c++)
+        sl_encoder_stage(codecs->sets[c].encoder, n->buffer.memory);
     return n->buffer.parts == 0 || n->buffer.memory != NULL;
 }
 
@@ -173,16 +155,9 @@ static uint32_t choose_batch(const sl_node *n, size_t width) {
 }
 
 static bool open_staging(sl_node *n, size_t width) {
-    const sl_node_settings *s = &n->settings;
     n->view.batch = choose_batch(n, width);
-    return sl_staging_open(&n->view.staging,
-                           &(sl_staging_settings){.vec = s->vec,
-                                                  .width = width,
-                                                  .batch = n->view.batch,
-                                                  .part_bytes = n->view.codecs.part_bytes_max,
-                                                  .receive_rows = s->receive_rows,
-                                                  .notify_fd = s->notify_fd,
-                                                  .direct = s->direct}) == 0;
+    return sl_staging_open(&n->view.staging, &n->settings, width * n->view.batch,
+                           n->view.codecs.part_bytes_max) == 0;
 }
 
 static bool allocate_steps(sl_node *n) {
@@ -195,7 +170,7 @@ static bool allocate_steps(sl_node *n) {
     if (n->room.incoming == NULL || n->room.groups == NULL || n->room.parts == NULL ||
         n->room.own == NULL || n->room.own_sizes == NULL || !open_staging(n, width + ranks(n)))
         return false;
-    n->room.sizes = calloc((width + 1u) * (size_t)n->view.batch, sizeof *n->room.sizes);
+    n->room.sizes = calloc((width + 1u) * (size_t)n->view.codecs.parts_max, sizeof *n->room.sizes);
     return n->room.sizes != NULL;
 }
 
@@ -206,12 +181,10 @@ static size_t count_measured(const sl_node *n) {
 }
 
 static bool allocate_of_view(sl_node *n) {
-    const uint32_t count = sl_route_peers(&n->view.route, &n->view.peers);
     return allocate_replicas(n) && allocate_buffer(n) && allocate_steps(n) &&
            sl_measure_open(&n->view.measured, n->settings.vec, sl_route_width(&n->view.route),
-                           count_measured(n), n->settings.dimension,
-                           n->settings.leaves != NULL) == 0 &&
-           sl_inbox_open(&n->inbox, count, n->settings.inbox_parts,
+                           count_measured(n), n->settings.dimension) == 0 &&
+           sl_inbox_open(&n->inbox, n->view.route.peer_count, n->settings.inbox_parts,
                          sl_staging_tokens_max(&n->view.staging)) == 0;
 }
 
@@ -295,13 +268,10 @@ static int find_gap(const sl_node *n, const sl_node_view *view, bool *out, sl_er
     *out = false;
     for (uint32_t i = 0; i < view->broken_count && result == 0 && !*out; i++) {
         sl_route route;
-        const uint32_t *peers;
         result = sl_route_open(&route, n->algorithm, config, view->topology, &view->members,
                                view->broken[i].low, &n->state.shapes, NULL, error);
-        if (result == 0) {
-            const uint32_t count = sl_route_peers(&route, &peers);
-            *out = sl_peer_index(peers, count, view->broken[i].high) < count;
-        }
+        if (result == 0)
+            *out = sl_route_slot(&route, view->broken[i].high) < route.peer_count;
         sl_route_close(&route);
     }
     return result;
@@ -321,8 +291,7 @@ int sl_node_turn(sl_node *n, const sl_node_view *view, sl_error *error) {
     int result = open_view(n, &view->members, error);
     if (result == 0 && sl_algorithm_voids(n->algorithm))
         result = find_gap(n, view, &n->view.is_cut, error);
-    return result == 0 && sl_fold_open(&n->view.fold, view, n->settings.rank, n->view.peers,
-                                       n->inbox.peer_count) != 0
+    return result == 0 && sl_fold_open(&n->view.fold, view, &n->view.route) != 0
                ? no_memory(n, error)
                : result;
 }
@@ -357,8 +326,6 @@ int sl_node_open(sl_node **out, const sl_node_settings *settings, sl_error *erro
     result = sl_algorithm_check_shapes(config, &n->state.shapes, error);
     if (result == 0)
         result = allocate_vectors(n) ? open_view(n, NULL, error) : no_memory(n, error);
-    if (result == 0 && sl_voiding_open(n) != 0)
-        result = no_memory(n, error);
     if (result != 0)
         sl_node_close(&n);
     else
@@ -371,17 +338,13 @@ void sl_node_close(sl_node **node) {
     if (n == NULL)
         return;
     const sl_vec_ops *vec = n->settings.vec;
-    if (n->rooms.memory == NULL)
-        vec->release(n->state.x);
-    if (n->settings.gradient == NULL)
-        vec->release(n->state.g);
-    vec->release(n->state.m);
+    if (n->rooms.memory != NULL && !n->settings.lends)
+        n->state.x = NULL;
+    for (size_t i = 0; i < n->vector_count; i++)
+        vec->release(*n->vectors[i]);
     sl_direction_close(&n->direction);
     vec->release(n->state.scratch);
-    for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
-        vec->release(n->state.extra[i]);
     free(n->state.own_numbers);
-    sl_voiding_close(n);
     close_view(n);
     sl_inbox_close(&n->inbox);
     release_buffer(n);
@@ -408,30 +371,16 @@ size_t sl_node_part_bytes_max(const sl_node *n) {
 }
 
 uint32_t sl_node_peers(const sl_node *n, const uint32_t **peers) {
-    *peers = n->view.peers;
-    return n->inbox.peer_count;
-}
-
-enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };
-
-static size_t list_vectors(const sl_node *n, const void *out[VECTORS_MAX]) {
-    const float *const all[VECTORS_MAX - SL_ALGORITHM_VECTORS_MAX] = {n->state.x, n->state.g,
-                                                                      n->state.m};
-    size_t count = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (all[i] != NULL)
-            out[count++] = all[i];
-    for (size_t i = 0; i < SL_ALGORITHM_VECTORS_MAX; i++)
-        if (n->state.extra[i] != NULL)
-            out[count++] = n->state.extra[i];
-    return count;
+    *peers = n->view.route.peers;
+    return n->view.route.peer_count;
 }
 
 size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max) {
-    const void *all[VECTORS_MAX];
-    size_t count = 0, vectors = sends_from_vectors(n) ? list_vectors(n, all) : 0;
+    const size_t kept = (n->kept[0] != NULL) + (n->kept[1] != NULL),
+                 vectors = sends_from_vectors(n) ? n->vector_count - kept : 0;
+    size_t count = 0;
     for (; count < vectors && count < max; count++) {
-        bases[count] = (void *)(uintptr_t)all[count];
+        bases[count] = *n->vectors[count];
         bytes[count] = n->settings.dimension * sizeof(float);
     }
     if (n->buffer.memory != NULL && count < max) {
@@ -442,10 +391,9 @@ size_t sl_node_regions(const sl_node *n, void **bases, size_t *bytes, size_t max
 }
 
 size_t sl_node_memory(const sl_node *n) {
-    const void *all[VECTORS_MAX];
-    return (list_vectors(n, all) + n->state.replica_count + (n->kept_x != NULL) +
-            (n->kept_m != NULL) + sl_direction_vectors(n->settings.optimizer) +
-            (n->rooms.memory != NULL) * (SL_NODE_ROOMS - 1u)) *
+    return (n->vector_count + (n->settings.gradient != NULL) + n->state.replica_count +
+            sl_direction_vectors(n->settings.optimizer) +
+            (n->rooms.memory != NULL) * (SL_NODE_ROOMS - !n->settings.lends)) *
                n->settings.dimension * sizeof(float) +
            (n->buffer.memory != NULL ? n->buffer.stride * n->buffer.parts : 0);
 }

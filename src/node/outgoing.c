@@ -10,10 +10,6 @@
 
 enum { LOOKS_OF_ASKING = 16 }; /* a device is asked once in so many */
 
-bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec) {
-    return sl_codec_borrows(codec) && stage->vector != NULL && stage->own == NULL;
-}
-
 static void read_vector(void *node, size_t from, size_t count, float *out) {
     const sl_node *n = node;
     const float *vector =
@@ -31,7 +27,7 @@ static sl_source source_of(sl_node *n) {
     if (stage->vector == NULL)
         return (sl_source){.read = read_formula, .context = n};
     bool aliased = sl_codec_borrows(n->step.outgoing->codec) &&
-                   !sl_outgoing_is_vector(stage, n->step.outgoing->codec);
+                   !sl_codec_sends_vector(n->step.outgoing->codec, stage);
     if (aliased)
         return (sl_source){.read = read_vector, .context = n};
     const float *fresh = stage->fresh != NULL ? stage->fresh(&n->state) : NULL;
@@ -42,7 +38,7 @@ static sl_source source_of(sl_node *n) {
 
 bool sl_outgoing_is_plain_gossip(const sl_node *n) {
     return n->step.what.along_edges && n->step.outgoing != NULL &&
-           sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec);
+           sl_codec_sends_vector(n->step.outgoing->codec, n->step.what.stage);
 }
 
 bool sl_outgoing_adapts(const sl_node *n) {
@@ -84,7 +80,7 @@ static void stage(sl_node *n) {
 static int begin_encoder(sl_node *n, sl_error *error) {
     sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number);
     const bool gathers =
-        n->settings.direct && !sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec);
+        n->settings.direct && !sl_codec_sends_vector(n->step.outgoing->codec, n->step.what.stage);
     sl_source source = gathers ? gather(n) : source_of(n);
     stage(n);
     int result = sl_encoder_begin(n->step.outgoing->encoder, &message, &source);
@@ -97,15 +93,6 @@ static bool is_mutual(const sl_exchange_step *step) {
            memcmp(in->peers, out->peers, in->count * sizeof *in->peers) == 0;
 }
 
-static sl_stay stays(const sl_node *n) {
-    if (n->state.sum != NULL)
-        return SL_STAY_ROOM;
-    return n->settings.vec->on_host &&
-                   sl_outgoing_is_vector(n->step.what.stage, n->step.outgoing->codec)
-               ? sl_route_stays(&n->view.route, n->state.exchange, n->step.number, &n->step.what)
-               : SL_STAY_NONE;
-}
-
 int sl_outgoing_begin(sl_node *n, sl_error *error) {
     const bool silent = n->step.what.stage->speaks != NULL && n->state.silent;
     n->step.message = (sl_outbound){.exchange = n->state.exchange,
@@ -114,8 +101,10 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
                                     .to = n->step.what.out,
                                     .silent = silent,
                                     .mutual = is_mutual(&n->step.what),
-                                    .stays = stays(n),
-                                    .room = n->state.sum != NULL ? sl_rooms_home(n) : 0};
+                                    .in_row = n->step.outgoing->order == NULL &&
+                                              sl_codec_borrows(n->step.outgoing->codec),
+                                    .stays = sl_outgoing_stays(n),
+                                    .room = sl_rooms_published(n)};
     n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
     *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=
         n->step.what.out.count;

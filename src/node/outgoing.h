@@ -4,12 +4,12 @@
 
 #include "node/state.h"
 
-/* Is the message the vector itself, which does not change before it has left? */
-bool sl_outgoing_is_vector(const sl_stage *stage, const sl_codec *codec);
 /* Do messages go along edges as plain vectors? Then their distances can be measured. */
 bool sl_outgoing_is_plain_gossip(const sl_node *n);
 /* May the step's vector be prepared part by part? Otherwise all of it is prepared before. */
 bool sl_outgoing_adapts(const sl_node *n);
+/* How long does the step's message stay as it is? */
+sl_stay sl_outgoing_stays(const sl_node *n);
 /* Begins the step's message; fills n->message. */
 int sl_outgoing_begin(sl_node *n, sl_error *error);
 /* Encodes the rest of it, which goes to nobody. */

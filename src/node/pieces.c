@@ -63,7 +63,7 @@ static bool find_vector(const sl_node *n, size_t *index, sl_piece *out) {
         found = s->received != NULL
                     ? is_vector(out, index, s->replicas[i], "received", i)
                     : is_vector(out, index, s->replicas[i], summed ? "replicas" : "replica",
-                                summed ? SIZE_MAX : n->view.peers[i]);
+                                summed ? SIZE_MAX : n->view.route.peers[i]);
     out->of_view = found;
     return found;
 }

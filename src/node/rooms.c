@@ -24,29 +24,40 @@ bool sl_node_moves(const sl_node_settings *s) {
     bool any = false;
     for (size_t i = 0; a != NULL && a->async == NULL && i < a->stage_count; i++)
         any = any || moves(&a->stages[i]);
-    return any && !s->lends && s->plan->phase_count == 0 &&
+    return (any || s->lends) && s->buckets == NULL && s->plan->phase_count == 0 &&
            config->compressor.kind == SL_COMPRESSOR_IDENTITY;
 }
 
 void sl_node_take_rooms(sl_node *n, float *rooms, size_t stride) {
+    n->rooms = (sl_rooms){.memory = rooms, .stride = stride};
+    if (n->settings.lends)
+        return;
     memcpy(rooms, n->state.x, n->settings.dimension * sizeof *rooms);
     n->settings.vec->release(n->state.x);
     n->state.x = rooms;
-    n->rooms = (sl_rooms){.memory = rooms, .stride = stride};
 }
 
 void sl_node_free_rooms(sl_node *n, unsigned rooms) {
     n->rooms.free = rooms;
 }
 
-uint32_t sl_rooms_home(const sl_node *n) {
-    return (uint32_t)((size_t)(n->state.x - n->rooms.memory) / n->rooms.stride);
+static uint32_t room_of(const sl_node *n, const float *vector) {
+    const uintptr_t from = (uintptr_t)n->rooms.memory;
+    const size_t bytes = n->rooms.stride * sizeof *vector, at = (uintptr_t)vector - from;
+    return from != 0 && at / bytes < SL_NODE_ROOMS ? (uint32_t)(at / bytes) : SL_ROOM_NONE;
+}
+
+/* A lent one may be the driver's own, or in a room; the model is in one, and stays if it moves. */
+uint32_t sl_rooms_published(const sl_node *n) {
+    if (n->state.lent != NULL)
+        return room_of(n, n->state.lent);
+    return n->state.sum != NULL ? room_of(n, n->state.x) : SL_ROOM_NONE;
 }
 
 float *sl_rooms_find(const sl_node *n) {
-    if (n->rooms.free == 0 || n->state.alone || !moves(n->step.what.stage))
+    if (n->rooms.free == 0 || !moves(n->step.what.stage))
         return NULL;
-    const uint32_t home = sl_rooms_home(n);
+    const uint32_t home = room_of(n, n->state.x);
     for (uint32_t i = 1; i < SL_NODE_ROOMS; i++) {
         const uint32_t room = (home + i) % SL_NODE_ROOMS;
         if (n->rooms.free >> room & 1)

@@ -15,8 +15,8 @@ static size_t choose_count(size_t slot_bytes) {
 
 /* A copy into the new memory must come after its zeroing. */
 static bool open_slot(sl_staging *s, sl_staging_slot *slot) {
-    const sl_vec_ops *vec = s->settings.vec;
-    const bool direct = s->settings.direct;
+    const sl_vec_ops *vec = s->settings->vec;
+    const bool direct = s->settings->direct;
     slot->memory = direct ? NULL : (char *)vec->allocate(s->room / sizeof(float));
     slot->copied = vec->async->event_open();
     slot->used = vec->async->event_open();
@@ -28,13 +28,14 @@ static bool open_slot(sl_staging *s, sl_staging_slot *slot) {
     return true;
 }
 
-int sl_staging_open(sl_staging *s, const sl_staging_settings *settings) {
+int sl_staging_open(sl_staging *s, const sl_node_settings *settings, size_t parts,
+                    size_t part_bytes) {
     *s = (sl_staging){0};
-    if (settings->vec->async == NULL || settings->width == 0)
+    if (settings->vec->async == NULL || parts == 0)
         return 0;
-    s->settings = *settings;
-    s->parts_max = settings->width * settings->batch;
-    s->room = s->parts_max * sl_round_up(settings->part_bytes, SL_VEC_ALIGNMENT);
+    s->settings = settings;
+    s->parts_max = parts;
+    s->room = parts * sl_round_up(part_bytes, SL_VEC_ALIGNMENT);
     s->count = choose_count(s->room);
     s->slots = calloc(s->count, sizeof *s->slots);
     s->copies = calloc(s->parts_max, sizeof *s->copies);
@@ -45,9 +46,9 @@ int sl_staging_open(sl_staging *s, const sl_staging_settings *settings) {
 }
 
 void sl_staging_close(sl_staging *s) {
-    const sl_vec_ops *vec = s->settings.vec;
     for (size_t i = 0; s->slots != NULL && i < s->count; i++) {
         sl_staging_slot *slot = &s->slots[i];
+        const sl_vec_ops *vec = s->settings->vec;
         vec->async->event_close(slot->copied);
         vec->async->event_close(slot->used);
         vec->release((float *)slot->memory);
@@ -62,8 +63,8 @@ static sl_staging_slot *slot_at(const sl_staging *s, size_t number) {
 }
 
 /* After it, nobody reads the slot's receive buffers any more. */
-static sl_vec_event *event_of_buffers(const sl_staging *s, const sl_staging_slot *slot) {
-    return s->settings.direct || slot->stays ? slot->used : slot->copied;
+static sl_vec_event *event_of_buffers(const sl_staging_slot *slot) {
+    return slot->stays ? slot->used : slot->copied;
 }
 
 size_t sl_staging_tokens_max(const sl_staging *s) {
@@ -71,7 +72,7 @@ size_t sl_staging_tokens_max(const sl_staging *s) {
 }
 
 bool sl_staging_has_room(const sl_staging *s) {
-    return s->settings.vec == NULL || s->begun - s->over < s->count;
+    return s->settings == NULL || s->begun - s->over < s->count;
 }
 
 /* Adds the payload as the next row; its second row says how far apart all are. Rows are as long as
@@ -90,7 +91,7 @@ static bool extend(sl_vec_rows *copy, sl_payload payload) {
 }
 
 static void add_copy(sl_staging *s, void *to, sl_payload payload, size_t behind) {
-    if (behind > 0 && s->settings.receive_rows && extend(&s->copies[s->copy_count - 1], payload)) {
+    if (behind > 0 && s->settings->receive_rows && extend(&s->copies[s->copy_count - 1], payload)) {
         s->copies[s->copy_count - 1].to_step = behind;
         return;
     }
@@ -101,11 +102,14 @@ static void add_copy(sl_staging *s, void *to, sl_payload payload, size_t behind)
                                                .to_step = payload.bytes};
 }
 
+static void take_token(sl_staging_slot *slot, void *token) {
+    if (token != NULL)
+        slot->tokens[slot->parts++] = token;
+}
+
 sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token, size_t behind) {
     sl_staging_slot *slot = slot_at(s, s->begun);
-    slot->tokens[slot->parts++] = token;
-    if (s->settings.direct)
-        return payload;
+    take_token(slot, token);
     s->last = behind > 0 ? s->last + behind : sl_round_up(s->filled, SL_VEC_ALIGNMENT);
     s->filled = s->last + payload.bytes;
     void *to = slot->memory + s->last;
@@ -115,15 +119,15 @@ sl_payload sl_staging_bring(sl_staging *s, sl_payload payload, void *token, size
 
 sl_payload sl_staging_keep(sl_staging *s, sl_payload payload, void *token) {
     sl_staging_slot *slot = slot_at(s, s->begun);
-    slot->tokens[slot->parts++] = token;
+    take_token(slot, token);
     slot->stays = true;
     return payload;
 }
 
 void sl_staging_follow(sl_staging *s) {
-    if (s->settings.vec == NULL)
+    if (s->settings == NULL)
         return;
-    const sl_async_ops *async = s->settings.vec->async;
+    const sl_async_ops *async = s->settings->vec->async;
     const sl_staging_slot *slot = slot_at(s, s->begun);
     if (s->copy_count == 0)
         return;
@@ -132,26 +136,23 @@ void sl_staging_follow(sl_staging *s) {
 }
 
 void sl_staging_leave(sl_staging *s) {
-    if (s->settings.vec == NULL)
+    if (s->settings == NULL)
         return;
-    const sl_async_ops *async = s->settings.vec->async;
+    const sl_async_ops *async = s->settings->vec->async;
     sl_staging_slot *slot = slot_at(s, s->begun++);
     async->event_record(slot->used);
-    if (s->settings.notify_fd == 0)
-        async->event_wait(event_of_buffers(s, slot));
+    if (s->settings->notify_fd == 0)
+        async->event_wait(event_of_buffers(slot));
     s->copy_count = s->filled = 0;
 }
 
 void *sl_staging_token(sl_staging *s) {
     for (; s->over < s->begun; s->over++) {
         sl_staging_slot *slot = slot_at(s, s->over);
-        if (slot->given == 0 && !s->settings.vec->async->event_passed(event_of_buffers(s, slot), 0))
+        if (slot->given == 0 && !s->settings->vec->async->event_passed(event_of_buffers(slot), 0))
             return NULL;
-        while (slot->given < slot->parts) {
-            void *token = slot->tokens[slot->given++];
-            if (token != NULL)
-                return token;
-        }
+        if (slot->given < slot->parts)
+            return slot->tokens[slot->given++];
         slot->parts = slot->given = 0;
         slot->stays = false;
     }
@@ -160,6 +161,6 @@ void *sl_staging_token(sl_staging *s) {
 
 bool sl_staging_before_sleep(sl_staging *s, bool signals) {
     return s->over < s->begun &&
-           s->settings.vec->async->event_passed(event_of_buffers(s, slot_at(s, s->over)),
-                                                signals ? s->settings.notify_fd : 0);
+           s->settings->vec->async->event_passed(event_of_buffers(slot_at(s, s->over)),
+                                                 signals ? s->settings->notify_fd : 0);
 }

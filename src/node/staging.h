@@ -8,26 +8,16 @@
  * What lies at equal distances in one allocation, as receive buffers that are used in turn, is
  * copied by one call, whatever frames it came in.
  *
- * Parts that are on the device already may stay where they are: then all that share their slot go
- * back once it has been read. With `direct`, parts are on the device already and are combined where
- * they are: a buffer is free once the operations that read it are complete.
+ * Parts that are on the device already stay where they are: then all that share their slot go back
+ * once the operations that read it are complete. With `direct`, all are.
  */
 #ifndef SL_STAGING_H
 #define SL_STAGING_H
 
-#include "starling/compressor.h"
-
-typedef struct sl_staging_settings {
-    const sl_vec_ops *vec;
-    size_t width, batch; /* messages that are combined together, parts of each at once, at most */
-    size_t part_bytes;   /* of a part at most */
-    bool receive_rows;   /* the parts of a message come in one allocation */
-    bool direct;         /* what is brought is on the device */
-    int notify_fd;       /* an eventfd, or 0: none */
-} sl_staging_settings;
+#include "starling/node.h"
 
 typedef struct sl_staging_slot {
-    char *memory; /* (room) bytes; NULL: parts stay where they are */
+    char *memory; /* (room) bytes; NULL: all parts stay where they are */
     sl_vec_event *copied, *used;
     void **tokens;       /* (parts_max) of the parts */
     size_t parts, given; /* parts here; of these, the first whose tokens are back */
@@ -35,9 +25,10 @@ typedef struct sl_staging_slot {
 } sl_staging_slot;
 
 typedef struct sl_staging {
-    sl_staging_settings settings; /* vec NULL: the vectors are on the host, nothing is staged */
-    size_t parts_max, room;       /* of a slot: parts, bytes */
-    sl_staging_slot *slots;       /* (count) used in turn */
+    const sl_node_settings *settings; /* borrowed; NULL: the vectors are on the host, nothing is
+                                         staged */
+    size_t parts_max, room;           /* of a slot: parts, bytes */
+    sl_staging_slot *slots;           /* (count) used in turn */
     size_t count;
     size_t begun, over; /* slots filled so far; those whose tokens are all back */
     /* of the slot that is filled */
@@ -45,8 +36,10 @@ typedef struct sl_staging {
     size_t copy_count, last, filled; /* of its memory: where the last part is, and its end */
 } sl_staging;
 
-/* Where vec is the host's, *staging is empty. SL_ENOMEM. */
-int sl_staging_open(sl_staging *staging, const sl_staging_settings *settings);
+/* For at most so many parts that are combined together. Where vectors are the host's, or for 0
+ * parts, *staging is empty. SL_ENOMEM. */
+int sl_staging_open(sl_staging *staging, const sl_node_settings *settings, size_t parts,
+                    size_t part_bytes);
 void sl_staging_close(sl_staging *staging);
 /* Tokens that may be here at once. */
 size_t sl_staging_tokens_max(const sl_staging *staging);

@@ -1,6 +1,10 @@
 /* state.c - see state.h. */
 #include "node/state.h"
 
+#include <math.h>
+
+#include "vec/asked.h"
+
 /* Of a loaded node, which has not begun, the one that ended last: others may start before it. */
 uint64_t sl_node_exchange(const sl_node *n) {
     return n->state.round > 0 ? n->state.exchange : n->life.ended_exchange;
@@ -70,4 +74,23 @@ void sl_node_begin_anew(sl_node *n) {
         s->own_numbers[i] = 0;
     if (n->algorithm->start != NULL)
         n->algorithm->start(s, s->dimension);
+}
+
+/* ---- gradients of no use ---- */
+
+enum { SETBACK_ROUNDS = 100 };
+
+bool sl_node_has_spoiled_gradient(const sl_node *n) {
+    return !sl_vec_are_finite(n->settings.vec, n->state.g + n->round.final,
+                              n->settings.dimension - n->round.final);
+}
+
+bool sl_node_is_spoiled(const sl_node *n, double loss) {
+    return n->life.spoiled || !isfinite(loss) || sl_node_has_spoiled_gradient(n);
+}
+
+bool sl_setbacks_add(sl_setbacks *setbacks, uint64_t round) {
+    const bool third = setbacks->before > 0 && round - setbacks->before < SETBACK_ROUNDS;
+    *setbacks = (sl_setbacks){.before = setbacks->last, .last = round};
+    return third;
 }

@@ -13,9 +13,9 @@
 #include "node/fold.h"
 #include "node/inbox.h"
 #include "node/measure.h"
-#include "node/route.h"
 #include "node/staging.h"
 #include "optim/direction.h"
+#include "route/route.h"
 #include "starling/node.h"
 
 /* One in-neighbour's message in the step under way. */
@@ -33,13 +33,13 @@ typedef struct sl_group {
     sl_range range;
     const sl_codec_set *set; /* NULL: the range is empty */
     uint32_t parts, combined;
-    uint32_t batch; /* parts that are combined at once, but for the last */
+    uint32_t batch; /* parts that are combined at once, but for the last; of those that stay on a
+                       device, any number, unless it is 1 */
 } sl_group;
 
 /* What follows from who the members are, and from their edges: it ends with the view. */
 typedef struct sl_view_state {
     sl_route route;
-    const uint32_t *peers; /* (inbox.peer_count) the route's */
     sl_codecs codecs;
     sl_staging staging;
     uint32_t batch; /* parts that are combined at once, where sl_codec_joins them */
@@ -53,7 +53,7 @@ typedef struct sl_room {
     sl_incoming *incoming; /* (step.what.in.count, room for the route's width) */
     sl_group *groups;      /* (step.group_count, room for width + 1) */
     sl_part *parts;  /* (width, and the own one) those being combined, a run of each message's */
-    uint32_t *sizes; /* (width + 1, batch) the bytes of those */
+    uint32_t *sizes; /* (width + 1, codecs.parts_max) the bytes of those */
     sl_payload *own; /* (codecs.parts_max) the own parts that were encoded, of a ranked stage */
     uint32_t *own_sizes; /* (codecs.parts_max) bytes of the own parts, where these are taken at
                             once */
@@ -119,8 +119,11 @@ struct sl_node {
     sl_state state;
     sl_direction direction;
     size_t own_number_count; /* the algorithm's */
-    float *kept_x, *kept_m;  /* what an exchange that may be void overwrites; or NULL */
-    sl_inbox inbox;          /* of the view, but for the tokens that go back */
+    float *kept[2];          /* model and momentum, where an exchange may be void; or NULL */
+    float **vectors[SL_ALGORITHM_VECTORS_MAX + 5]; /* (vector_count) those of `dimension` elements
+                              that it has allocated, the kept ones last: hooks may swap them */
+    size_t vector_count;
+    sl_inbox inbox; /* of the view, but for the tokens that go back */
     sl_view_state view;
     sl_room room;
     sl_send_buffer buffer;
@@ -141,8 +144,9 @@ void sl_node_begin_anew(sl_node *n);
 
 /* Where the sum of a step of plain gossip goes, if not over the model; else NULL. */
 float *sl_rooms_find(const sl_node *n);
-/* In which room the model is. */
-uint32_t sl_rooms_home(const sl_node *n);
+/* In which room what is published is, and stays. */
+#define SL_ROOM_NONE UINT32_MAX
+uint32_t sl_rooms_published(const sl_node *n);
 /* The step is over: its sum is the model. */
 void sl_rooms_move(sl_node *n);
 

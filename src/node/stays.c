@@ -1,7 +1,6 @@
-/* stays.c - how long a node's message stays as it is where it stands, so that it can be sent again;
- * see route.h.
+/* stays.c - how long a node's message stays as it is where it stands, so that it can be sent again.
  */
-#include "node/route.h"
+#include "node/outgoing.h"
 
 static bool is_apart(sl_range a, sl_range b) {
     return a.count == 0 || b.count == 0 || a.from + a.count <= b.from || b.from + b.count <= a.from;
@@ -23,12 +22,18 @@ static bool goes_round(const sl_exchange_step *step, const sl_exchange_step *nex
            !is_only(&step->in, &step->out);
 }
 
-sl_stay sl_route_stays(const sl_route *r, uint64_t exchange, uint32_t number,
-                       const sl_exchange_step *step) {
+sl_stay sl_outgoing_stays(const sl_node *n) {
+    const sl_route *r = &n->view.route;
+    const sl_exchange_step *step = &n->step.what;
+    const uint32_t number = n->step.number;
     sl_exchange_step last = *step, next;
     sl_stay stays = SL_STAY_NONE;
+    if (sl_rooms_published(n) != SL_ROOM_NONE)
+        return SL_STAY_ROOM;
+    if (!n->settings.vec->on_host || !sl_codec_sends_vector(n->step.outgoing->codec, step->stage))
+        return SL_STAY_NONE;
     for (uint32_t t = number + 1;
-         sl_route_step(r, exchange, t, &next) && go_together(last.stage, next.stage) &&
+         sl_route_step(r, n->state.exchange, t, &next) && go_together(last.stage, next.stage) &&
          is_apart(step->published, next.prepared);
          t++) {
         if (is_only(&step->out, &next.in))

@@ -6,9 +6,6 @@
 
 #include "node/state.h"
 
-/* SL_ENOMEM */
-int sl_voiding_open(sl_node *n);
-void sl_voiding_close(sl_node *n);
 /* An exchange begins: keeps what it overwrites. */
 void sl_voiding_keep(sl_node *n);
 /* The exchange under way is none. */

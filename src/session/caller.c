@@ -28,11 +28,16 @@ int sl_session_check_alive(sl_session *s, sl_error *error) {
     return result;
 }
 
-int sl_session_check_call(sl_session *s, const char *call, sl_error *error) {
-    int result = sl_session_check_caller(s, call, error);
+int sl_session_check_hook(sl_session *s, const char *call, sl_error *error) {
+    int result = sl_session_check_process(s, call, error);
     if (result == 0)
         result = sl_session_check_alive(s, error);
     return result != 0 ? result : sl_session_check_stream(s, call, error);
+}
+
+int sl_session_check_call(sl_session *s, const char *call, sl_error *error) {
+    const int result = sl_session_check_caller(s, call, error);
+    return result != 0 ? result : sl_session_check_hook(s, call, error);
 }
 
 int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_error *error) {

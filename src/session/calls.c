@@ -4,7 +4,7 @@
 #include "session/state.h"
 
 int sl_session_stream(sl_session *s, void *stream, sl_error *error) {
-    int result = sl_session_check_caller(s, "stream", error);
+    int result = sl_session_check_process(s, "stream", error);
     if (result == 0)
         result = sl_session_check_alive(s, error);
     if (result == 0 && s->memory.vec->guest == NULL)
@@ -39,7 +39,7 @@ int sl_session_start(sl_session *s, float *x, sl_error *error) {
     if (result == 0)
         result = sl_session_check_x(s, &at, error);
     if (result == 0)
-        result = sl_session_take_x(s, "start", &at, &s->caller.beginning.x, error);
+        result = sl_session_take_x(s, "start", &at, false, &s->caller.beginning.x, error);
     if (result != 0)
         return result;
     result = run_start(s, error);
@@ -54,7 +54,8 @@ int sl_session_start(sl_session *s, float *x, sl_error *error) {
 /* In a simulation the round begins with end: until then the caller runs alone. */
 static void begin_round(sl_session *s, sl_begun begun, const float *given, bool lends) {
     s->caller.round.begun = begun;
-    s->shared.asked = (sl_call_asked){.given = given, .lends = lends && sl_session_lends(s)};
+    s->shared.asked = (sl_call_asked){
+        .given = given, .lends = lends && sl_session_lends(s), .moves = s->caller.round.at_home};
     sl_session_give_turn(s);
     if (s->options.simulation == NULL)
         sl_session_wish(s, WISH_ROUND);
@@ -77,41 +78,53 @@ int sl_session_offer(sl_session *s, const float *x, sl_error *error) {
     sl_where at;
     int result = check_round_of(s, "offer", x, &at, error);
     if (result == 0)
-        result = sl_session_snapshot(s, "offer", &at, error);
+        result = sl_session_snapshot(s, "offer", &at, mixes_by_sum(s), error);
     if (result != 0)
         return result;
     begin_round(s, BEGUN_OFFER, s->memory.snapshot, mixes_by_sum(s));
     return 0;
 }
 
-static int borrow(sl_session *s, const sl_where *x, sl_error *error) {
+static int borrow(sl_session *s, const sl_where *x, const float **given, sl_error *error) {
     if (x->whole == NULL)
         return sl_fail(error, SL_EINVAL,
                        "begin: options.borrow sends x from where it is, which must be one vector; "
                        "give x, or leave options.borrow 0");
-    return sl_session_borrow(s, x->whole, sl_session_round(s), error);
+    int result = sl_session_lend_home(s, x, true, given, error);
+    if (result != 0)
+        return result;
+    if (*given == NULL) {
+        *given = x->whole;
+        return sl_session_borrow(s, x->whole, sl_session_round(s), error);
+    }
+    s->caller.round.borrowed = x->whole;
+    s->caller.round.borrowed_in = sl_session_round(s);
+    return 0;
 }
 
 int sl_session_begin(sl_session *s, const float *x, sl_error *error) {
     sl_where at;
+    const float *given = NULL;
     int result = check_round_of(s, "begin", x, &at, error);
     if (result == 0 && !s->options.overlap)
         result =
             sl_fail(error, SL_EINVAL, "begin: join was not told; set options.overlap, or call mix");
-    if (result == 0)
-        result =
-            s->options.borrow ? borrow(s, &at, error) : sl_session_snapshot(s, "begin", &at, error);
+    if (result == 0 && s->options.borrow)
+        result = borrow(s, &at, &given, error);
+    else if (result == 0)
+        result = sl_session_snapshot(s, "begin", &at, true, error);
     if (result != 0)
         return result;
-    const float *borrowed = s->caller.round.borrowed;
-    begin_round(s, BEGUN_BEGIN, borrowed != NULL ? borrowed : s->memory.snapshot, true);
+    begin_round(s, BEGUN_BEGIN, given != NULL ? given : s->memory.snapshot, true);
     return 0;
 }
 
 /* Before anything is waited for: what changed is not sent, or refused by who gets it. */
 static int check_borrowed(sl_session *s, sl_error *error) {
     sl_error change;
-    if (sl_session_check_borrowed(s, 0, s->layout.dimension, &change) == 0)
+    if ((s->caller.round.at_home
+             ? sl_session_check_home(s, &change)
+             : sl_session_check_borrowed(s, 0, s->layout.dimension, &change)) == 0)
         return 0;
     return sl_session_end_with(s, &change, error);
 }
@@ -128,7 +141,7 @@ int sl_session_end(sl_session *s, float *x, sl_error *error) {
     if (result != 0)
         return result;
     const bool moved = s->caller.round.borrowed == NULL,
-               in_parts = s->caller.round.begun == BEGUN_FINAL;
+               in_parts = s->caller.round.begun == BEGUN_FINAL, at_home = s->caller.round.at_home;
     if (in_parts && s->caller.round.final > 0)
         return sl_fail(error, SL_EINVAL,
                        "end: the round has tensors from number %zu on only; final of 0 comes first",
@@ -140,9 +153,19 @@ int sl_session_end(sl_session *s, float *x, sl_error *error) {
     s->caller.round = (sl_caller_round){0};
     if (result == 0 && in_parts)
         sl_session_leave_tensors(s, &at, 0, sl_session_tensors(s));
+    else if (result == 0 && at_home)
+        result = sl_session_take_next(s, &at, error);
     else if (result == 0)
         sl_session_leave_x(s, &at, moved);
     return result;
+}
+
+static int take_for_mix(sl_session *s, const sl_where *x, const float **given, sl_error *error) {
+    const bool lent = mixes_by_sum(s);
+    *given = NULL;
+    const int result = lent ? sl_session_lend_home(s, x, false, given, error) : 0;
+    return result != 0 || *given != NULL ? result
+                                         : sl_session_take_x(s, "mix", x, lent, given, error);
 }
 
 int sl_session_mix(sl_session *s, float *x, sl_error *error) {
@@ -150,13 +173,16 @@ int sl_session_mix(sl_session *s, float *x, sl_error *error) {
     const float *given;
     int result = check_round_of(s, "mix", x, &at, error);
     if (result == 0)
-        result = sl_session_take_x(s, "mix", &at, &given, error);
+        result = take_for_mix(s, &at, &given, error);
     if (result != 0)
         return result;
+    const bool at_home = s->caller.round.at_home;
     begin_round(s, BEGUN_OFFER, given, mixes_by_sum(s));
     result = sl_session_finish_round(s, error);
     s->caller.round = (sl_caller_round){0};
-    if (result == 0)
+    if (result == 0 && at_home)
+        result = sl_session_take_next(s, &at, error);
+    else if (result == 0)
         sl_session_leave_x(s, &at, false);
     return result;
 }

@@ -33,6 +33,7 @@ static void do_chore(sl_session *s) {
 
 void sl_session_hand(sl_session *s, const float *model) {
     sl_session_show_model(s);
+    sl_session_leave_next(s, model);
     pthread_mutex_lock(&s->shared.mutex);
     s->shared.model = model;
     s->shared.wish = WISH_NONE;

@@ -14,6 +14,7 @@ static void keep_options(sl_session *s, const sl_session_options *o) {
     s->options.roster = s->options.master = s->options.listen = s->options.key = NULL;
     s->options.overrides = NULL;
     s->options.tensors = NULL;
+    sl_session_hold_home(s);
 }
 
 /* Where memory is registered it is known by its address, at which a caller's allocator may have put
@@ -74,6 +75,8 @@ int sl_session_join(sl_session **out, const char *experiment, uint64_t dimension
     if (out == NULL)
         return sl_fail(error, SL_EINVAL, "join: out is NULL; it must be a place for the session");
     int result = sl_session_take_options(&o, options, error);
+    if (result == 0)
+        result = sl_session_check_options_home(&o, dimension, error);
     if (result == 0)
         result = sl_layout_open(&layout, &o, dimension, error);
     if (result != 0)

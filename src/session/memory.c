@@ -2,7 +2,8 @@
  *
  * A model that goes to and fro on a GPU takes an event along: `theirs` is behind what the caller
  * has asked its stream for, `ours` behind what the driver has. Whoever gets the turn orders its
- * own work after the other's event; neither waits for the GPU.
+ * own work after the other's event; neither waits for the GPU. Of a round that comes tensor by
+ * tensor both are recorded while the other side may look: under the mutex.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +69,8 @@ int sl_session_open_memory(sl_session *s, sl_error *error) {
 static void *open_snapshot(void *opening_) {
     opening *o = opening_;
     sl_session *s = o->session;
-    s->memory.snapshot = s->memory.vec->allocate(s->layout.dimension);
-    o->result = s->memory.snapshot == NULL
+    s->memory.own_snapshot = s->memory.vec->allocate(s->layout.dimension);
+    o->result = s->memory.own_snapshot == NULL
                     ? sl_vec_no_memory(s->memory.vec, &o->error, "a snapshot of %zu parameters",
                                        s->layout.dimension)
                     : s->memory.vec->fence(&o->error);
@@ -77,15 +78,18 @@ static void *open_snapshot(void *opening_) {
 }
 
 int sl_session_open_snapshot(sl_session *s, const char *call, sl_error *error) {
-    return s->memory.snapshot != NULL ? 0 : on_own_thread(s, call, open_snapshot, error);
+    const int result =
+        s->memory.own_snapshot != NULL ? 0 : on_own_thread(s, call, open_snapshot, error);
+    s->memory.snapshot = s->memory.own_snapshot;
+    return result;
 }
 
 void sl_session_close_memory(sl_session *s) {
     const sl_session_memory *m = &s->memory;
     if (m->theirs != NULL)
         m->vec->async->event_wait(m->theirs); /* the caller's stream may still read its x */
-    if (m->snapshot != NULL)
-        m->vec->release(m->snapshot);
+    if (m->own_snapshot != NULL)
+        m->vec->release(m->own_snapshot);
     if (s->driver.base != NULL)
         m->vec->release(s->driver.base);
     if (m->theirs != NULL)
@@ -121,13 +125,29 @@ int sl_session_check_stream(const sl_session *s, const char *call, sl_error *err
 }
 
 void sl_session_give_turn(sl_session *s) {
-    if (s->memory.vec->guest != NULL)
-        s->memory.vec->guest->record(s->memory.theirs, s->memory.stream);
+    if (s->memory.vec->guest == NULL)
+        return;
+    pthread_mutex_lock(&s->shared.mutex);
+    s->memory.vec->guest->record(s->memory.theirs, s->memory.stream);
+    pthread_mutex_unlock(&s->shared.mutex);
 }
 
 void sl_session_take_turn(sl_session *s) {
+    if (s->memory.vec->guest == NULL)
+        return;
+    pthread_mutex_lock(&s->shared.mutex);
+    s->memory.vec->guest->follow(s->memory.ours, s->memory.stream);
+    pthread_mutex_unlock(&s->shared.mutex);
+}
+
+void sl_session_enter_stream(const sl_session *s) {
     if (s->memory.vec->guest != NULL)
-        s->memory.vec->guest->follow(s->memory.ours, s->memory.stream);
+        s->memory.vec->guest->enter(s->memory.stream);
+}
+
+void sl_session_leave_stream(const sl_session *s) {
+    if (s->memory.vec->guest != NULL)
+        s->memory.vec->guest->leave();
 }
 
 void sl_session_follow_driver(sl_session *s) {
@@ -138,18 +158,28 @@ void sl_session_follow_driver(sl_session *s) {
 /* ---- the driver's thread ---- */
 
 void sl_session_show_model(sl_session *s) {
-    if (s->memory.vec->guest != NULL)
-        s->memory.vec->async->event_record(s->memory.ours);
+    if (s->memory.vec->guest == NULL)
+        return;
+    pthread_mutex_lock(&s->shared.mutex);
+    s->memory.vec->async->event_record(s->memory.ours);
+    pthread_mutex_unlock(&s->shared.mutex);
 }
 
 void sl_session_follow_caller(sl_session *s) {
-    if (s->memory.vec->guest != NULL)
-        s->memory.vec->async->event_follow(s->memory.theirs);
+    if (s->memory.vec->guest == NULL)
+        return;
+    pthread_mutex_lock(&s->shared.mutex);
+    s->memory.vec->async->event_follow(s->memory.theirs);
+    pthread_mutex_unlock(&s->shared.mutex);
+}
+
+const float *sl_session_view_some(sl_session *s, const float *v, size_t count) {
+    if (s->memory.vec->guest == NULL)
+        return v;
+    s->memory.vec->copy_out(s->memory.seen, v, count * sizeof *v);
+    return s->memory.seen;
 }
 
 const float *sl_session_view(sl_session *s, const float *v) {
-    if (s->memory.vec->guest == NULL)
-        return v;
-    s->memory.vec->copy_out(s->memory.seen, v, sl_session_bytes(s));
-    return s->memory.seen;
+    return sl_session_view_some(s, v, s->layout.dimension);
 }

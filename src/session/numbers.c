@@ -40,7 +40,7 @@ float *sl_session_memory_of(const sl_session *s, const sl_where *x, size_t tenso
 }
 
 int sl_session_place(sl_session *s, float *const *tensors, sl_error *error) {
-    int result = sl_session_check_call(s, "place", error);
+    int result = sl_session_check_hook(s, "place", error);
     if (result == 0 && tensors == NULL)
         result = sl_fail(error, SL_EINVAL, "place: tensors is NULL");
     const size_t count = result == 0 ? sl_session_tensors(s) : 0;
@@ -129,28 +129,37 @@ static void take_pieces(void *pass_) {
 static void run_pass(pass *p) {
     sl_session *s = p->session;
     const size_t d = s->layout.dimension;
-    if (s->memory.vec->guest != NULL) {
-        s->memory.vec->guest->enter(s->memory.stream);
-        do_range(p, 0, d);
-        s->memory.vec->guest->leave();
-    } else if (d > 2 * PIECE) {
+    if (s->memory.vec->guest == NULL && d > 2 * PIECE) {
         sl_session_share_work(s, take_pieces, p);
-    } else {
-        do_range(p, 0, d);
+        return;
     }
+    sl_session_enter_stream(s);
+    do_range(p, 0, d);
+    sl_session_leave_stream(s);
 }
 
-int sl_session_snapshot(sl_session *s, const char *call, const sl_where *x, sl_error *error) {
-    int result = sl_session_open_snapshot(s, call, error);
+void sl_session_copy_x(sl_session *s, const sl_where *x, float *to) {
+    run_pass(&(pass){.session = s, .x = x, .vector = to, .kind = TAKE});
+    pthread_mutex_lock(&s->shared.mutex);
+    s->shared.copied += sl_session_bytes(s);
+    pthread_mutex_unlock(&s->shared.mutex);
+}
+
+int sl_session_snapshot(sl_session *s, const char *call, const sl_where *x, bool lent,
+                        sl_error *error) {
+    float *room = lent ? sl_session_take_room(s) : NULL;
+    int result = room != NULL ? 0 : sl_session_open_snapshot(s, call, error);
     if (result != 0)
         return result;
-    run_pass(&(pass){.session = s, .x = x, .vector = s->memory.snapshot, .kind = TAKE});
+    if (room != NULL)
+        s->memory.snapshot = room;
+    sl_session_copy_x(s, x, s->memory.snapshot);
     return 0;
 }
 
-int sl_session_take_x(sl_session *s, const char *call, const sl_where *x, const float **out,
-                      sl_error *error) {
-    int result = x->whole != NULL ? 0 : sl_session_snapshot(s, call, x, error);
+int sl_session_take_x(sl_session *s, const char *call, const sl_where *x, bool lent,
+                      const float **out, sl_error *error) {
+    int result = x->whole != NULL ? 0 : sl_session_snapshot(s, call, x, lent, error);
     *out = x->whole != NULL ? x->whole : s->memory.snapshot;
     return result;
 }
@@ -183,7 +192,7 @@ bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t
         return false;
     }
     char where[SL_SESSION_TEXT_MAX];
-    const float *seen = sl_session_view(s, x);
+    const float *seen = sl_session_view_some(s, x, count);
     size_t at = first_not_finite(seen, count);
     sl_layout_name_element(&s->layout, from + at, where, sizeof where);
     sl_fail_node(&error, SL_EDIVERGED, s->rank, s->shared.round, "x is %g at %s",
@@ -195,14 +204,10 @@ bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t
 /* ---- checksums ---- */
 
 static uint64_t checksum_of(sl_session *s, const float *memory, size_t count) {
-    const size_t bytes = count * sizeof *memory;
-    if (s->memory.vec->guest != NULL) {
-        s->memory.vec->guest->enter(s->memory.stream);
-        s->memory.vec->copy_out(s->memory.seen, memory, bytes);
-        s->memory.vec->guest->leave();
-        memory = s->memory.seen;
-    }
-    return sl_checksum(memory, bytes);
+    sl_session_enter_stream(s);
+    const float *seen = sl_session_view_some(s, memory, count);
+    sl_session_leave_stream(s);
+    return sl_checksum(seen, count * sizeof *seen);
 }
 
 uint64_t sl_session_checksum(sl_session *s, const sl_where *x) {
@@ -257,18 +262,19 @@ int sl_session_borrow(sl_session *s, const float *x, uint64_t round, sl_error *e
     return 0;
 }
 
-int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *error) {
+int sl_session_fail_changed(sl_session *s, size_t element, sl_error *error) {
     char name[SL_SESSION_TEXT_MAX];
-    const sl_blocks *b = &s->caller.blocks;
-    size_t block = first_beyond(b->ends, b->count, from);
-    for (; from < to && sum_of_block(s, block) == b->sums[block]; block++)
-        from = b->ends[block];
-    if (from >= to)
-        return 0;
-    sl_layout_name_tensor(&s->layout, sl_session_tensor_at(s, b->ends[block] - 1), name,
-                          sizeof name);
+    sl_layout_name_tensor(&s->layout, sl_session_tensor_at(s, element), name, sizeof name);
     return sl_fail_node(error, SL_EINVAL, s->rank, s->caller.round.borrowed_in,
                         "%s%s was changed between begin and end, while the exchange read it "
                         "(options.borrow): end comes first, or leave options.borrow 0",
                         name[0] == '\0' || name[0] == ' ' ? "x" : "", name);
+}
+
+int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *error) {
+    const sl_blocks *b = &s->caller.blocks;
+    size_t block = first_beyond(b->ends, b->count, from);
+    for (; from < to && sum_of_block(s, block) == b->sums[block]; block++)
+        from = b->ends[block];
+    return from >= to ? 0 : sl_session_fail_changed(s, b->ends[block] - 1, error);
 }

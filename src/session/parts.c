@@ -6,11 +6,15 @@
  * its node how far the gradient is. await leaves tensors in x once the node has mixed them, or the
  * round is over. A simulation's round begins with the last tensor: until then the caller runs
  * alone.
+ *
+ * On a GPU each range that is given, or mixed, has the events of memory.c behind it. Only the
+ * driver's thread waits for the GPU: a range that is told of leaves at once.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "session/state.h"
+#include "vec/asked.h"
 
 /* ---- the driver's threads ---- */
 
@@ -25,18 +29,27 @@ static size_t await_more(sl_session *s, size_t before) {
     return from;
 }
 
-/* False: the session fails. */
-static bool displace(sl_session *s, const float *before, float *g, size_t from, size_t to) {
-    for (size_t t = sl_session_tensor_at(s, from); from < to; t++) {
-        const size_t count = sl_session_end_of(s, t) - from;
+/* Whose numbers in the range are not finite? False: the session fails. */
+static bool check_tensors(sl_session *s, size_t from, size_t to) {
+    bool good = true;
+    for (size_t t = sl_session_tensor_at(s, from); good && from < to; t++) {
         const float *given = sl_session_memory_of(s, &s->shared.parts.x, t);
-        if (!sl_session_check_numbers(s, given, from, count))
-            return false;
-        s->memory.vec->combine(g + from, (const float *const[]){before + from, given},
-                               (const float[]){1, -1}, 2, count);
-        from += count;
+        good = sl_session_check_numbers(s, given, from, sl_session_end_of(s, t) - from);
+        from = sl_session_end_of(s, t);
     }
-    return true;
+    return good;
+}
+
+/* False: the session fails. One look for all tensors, for which a device is waited. */
+static bool displace(sl_session *s, const float *before, float *g, size_t from, size_t to) {
+    sl_session_follow_caller(s);
+    for (size_t t = sl_session_tensor_at(s, from), at = from; at < to; t++) {
+        const float *given = sl_session_memory_of(s, &s->shared.parts.x, t);
+        s->memory.vec->combine(g + at, (const float *const[]){before + at, given},
+                               (const float[]){1, -1}, 2, sl_session_end_of(s, t) - at);
+        at = sl_session_end_of(s, t);
+    }
+    return sl_vec_are_finite(s->memory.vec, g + from, to - from) || check_tensors(s, from, to);
 }
 
 void sl_session_answer_parts(sl_session *s, const float *before, float *g) {
@@ -54,6 +67,7 @@ void sl_session_answer_parts(sl_session *s, const float *before, float *g) {
 }
 
 void sl_session_take_mixed(sl_session *s, const float *model, size_t from, size_t count) {
+    sl_session_show_model(s);
     pthread_mutex_lock(&s->shared.mutex);
     size_t *missing = s->shared.parts.missing;
     s->shared.parts.mixed = model;
@@ -80,6 +94,8 @@ void sl_session_leave_tensors(sl_session *s, const sl_where *x, size_t first, si
     pthread_mutex_lock(&s->shared.mutex);
     const float *model = s->shared.handed ? s->shared.model : s->shared.parts.mixed;
     pthread_mutex_unlock(&s->shared.mutex);
+    sl_session_take_turn(s);
+    sl_session_enter_stream(s);
     for (size_t t = first; t < first + count; t++) {
         const size_t from = sl_session_beginning_of(s, t), end = sl_session_end_of(s, t);
         if (!s->caller.left[t])
@@ -87,6 +103,8 @@ void sl_session_leave_tensors(sl_session *s, const sl_where *x, size_t first, si
                                 (end - from) * sizeof *model);
         s->caller.left[t] = true;
     }
+    sl_session_leave_stream(s);
+    sl_session_give_turn(s);
 }
 
 static int open_parts(sl_session *s, sl_error *error) {
@@ -142,7 +160,7 @@ static int check_order(sl_session *s, uint64_t first, sl_error *error) {
 
 int sl_session_final(sl_session *s, float *x, uint64_t first, sl_error *error) {
     sl_where at;
-    int result = sl_session_check_call(s, "final", error);
+    int result = sl_session_check_hook(s, "final", error);
     if (result == 0 && !s->caller.started)
         result = sl_fail(error, SL_EINVAL, "final: start comes first");
     if (result == 0)
@@ -154,6 +172,7 @@ int sl_session_final(sl_session *s, float *x, uint64_t first, sl_error *error) {
     if (result != 0)
         return result;
     s->caller.round.final = first;
+    sl_session_give_turn(s);
     pthread_mutex_lock(&s->shared.mutex);
     s->shared.parts.final =
         first < sl_session_tensors(s) ? sl_session_beginning_of(s, first) : s->layout.dimension;
@@ -165,7 +184,7 @@ int sl_session_final(sl_session *s, float *x, uint64_t first, sl_error *error) {
 int sl_session_await(sl_session *s, float *x, uint64_t first, uint64_t count, sl_error *error) {
     sl_where at;
     const size_t tensors = sl_session_tensors(s);
-    int result = sl_session_check_call(s, "await", error);
+    int result = sl_session_check_hook(s, "await", error);
     if (result != 0 || s->caller.round.begun == BEGUN_NONE)
         return result;
     result = s->caller.round.begun == BEGUN_FINAL

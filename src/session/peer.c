@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/collectives/collective.h"
+#include "agent/lending.h"
 #include "session/state.h"
 
 /* ---- the task, on the agent's worker ---- */
@@ -95,8 +96,9 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 }
 
 static const float *lend(void *context, uint32_t rank) {
-    const sl_session *s = context;
+    sl_session *s = context;
     (void)rank;
+    sl_session_hear_rooms(s, sl_agent_free_rooms(s->process.meets));
     return s->driver.lent;
 }
 
@@ -155,12 +157,7 @@ static int opened(void *context, uint32_t rank, const sl_machine *node, sl_error
 
 /* The worker waits for it, and the caller for the worker. */
 static void cut(void *context, uint64_t round, const sl_checkpoint_view *view) {
-    sl_session *s = context;
-    s->caller.moment.round = round;
-    s->caller.moment.view = *view;
-    s->caller.moment.behind = s->driver.behind;
-    if (s->shared.wish == WISH_SAVE)
-        sl_session_write(s);
+    sl_session_cut(context, round, view);
 }
 
 static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
@@ -192,7 +189,11 @@ static int open_agent(sl_session *s, sl_agent **agent, sl_error *error) {
     settings.task.lend = sl_session_lends(s) ? lend : NULL;
     settings.task.vouch = s->options.borrow && s->memory.vec->on_host ? vouch : NULL;
     int result = sl_launch_listen(s->process.launch, &settings.host, &settings.port, error);
-    return result != 0 ? result : sl_agent_open(agent, &settings, error);
+    if (result == 0)
+        result = sl_agent_open(agent, &settings, error);
+    if (result == 0 && settings.task.lend != NULL)
+        sl_session_open_rooms(s, *agent);
+    return result;
 }
 
 /* From here on other threads see the agent, and may end it. */

@@ -84,6 +84,7 @@ int sl_session_count_members(sl_session *s, uint32_t ranks, sl_error *error) {
 }
 
 void sl_session_free(sl_session *s) {
+    sl_session_close_rooms(s);
     sl_session_close_memory(s);
     if (s->options.simulation == NULL)
         sl_experiment_close(&s->experiment);

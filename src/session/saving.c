@@ -59,17 +59,26 @@ void sl_session_write(sl_session *s) {
     s->shared.bytes = sl_image_seal(&s->shared.image);
 }
 
-/* At own times nothing is on its way as a view begins, and there are none elsewhere. */
+void sl_session_cut(sl_session *s, uint64_t round, const sl_checkpoint_view *view) {
+    s->caller.moment.round = round;
+    s->caller.moment.view = *view;
+    s->caller.moment.behind = s->driver.behind;
+    if (s->shared.wish == WISH_SAVE)
+        sl_session_write(s);
+}
+
+/* At own times nothing is on its way as a view begins, which says who is in it. */
 static int check_algorithm(const sl_session *s, const char *call, sl_error *error) {
     const bool views =
-        s->options.simulation == NULL && s->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
-    if (views || !at_own_times(s))
+        s->options.simulation != NULL || s->experiment->membership.on_loss == SL_ON_LOSS_CONTINUE;
+    if (!at_own_times(s) || (views && sl_session_nodes(s) <= SL_CHECKPOINT_RANKS_MAX))
         return 0;
     return sl_fail(error, SL_EINVAL,
                    "%s: algorithm \"%s\" lets peers go at their own times here, whose state is cut "
-                   "where a view of them begins: that takes processes of their own, not a "
-                   "simulation, with membership.on_loss \"continue\"",
-                   call, s->experiment->algorithm.name);
+                   "where a view of them begins: that takes membership.on_loss \"continue\", and "
+                   "at most %d peers; here are %u",
+                   call, s->experiment->algorithm.name, SL_CHECKPOINT_RANKS_MAX,
+                   sl_session_nodes(s));
 }
 
 /* Rounds may change the model between a round's two halves while the others come; or it is left in
@@ -128,7 +137,7 @@ static int write_state(sl_session *s, size_t vectors, void *state, sl_error *err
         result = sl_image_open(&s->shared.image, vectors, state, s->memory.vec, &owner, error);
     if (result != 0)
         return sl_session_run_short(s, "save", vectors * sizeof *s->shared.image.names, error);
-    if (s->options.simulation != NULL) { /* whose nodes all rest */
+    if (s->options.simulation != NULL && !at_own_times(s)) { /* whose nodes all rest */
         sl_session_follow_driver(s);
         sl_session_write(s);
     } else {
@@ -246,15 +255,16 @@ int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error) {
         return 0;
     return s->caller.round.begun == BEGUN_BEGIN && s->options.borrow && x->whole != NULL
                ? sl_session_borrow(s, x->whole, s->caller.moment.round, error)
-               : sl_session_snapshot(s, "start", x, error);
+               : sl_session_snapshot(s, "start", x, false, error);
 }
 
 static int load_node(sl_session *s, const sl_image_reader *r, sl_error *error) {
     sl_piece pieces[PIECES];
     if (s->caller.moment.behind)
         s->driver.base = s->memory.vec->allocate(s->layout.dimension);
-    if (s->caller.moment.apart && s->memory.snapshot == NULL)
-        s->memory.snapshot = s->memory.vec->allocate(s->layout.dimension);
+    if (s->caller.moment.apart && s->memory.own_snapshot == NULL)
+        s->memory.own_snapshot = s->memory.vec->allocate(s->layout.dimension);
+    s->memory.snapshot = s->memory.own_snapshot;
     s->driver.behind = s->driver.base != NULL;
     if ((s->caller.moment.behind && !s->driver.behind) ||
         (s->caller.moment.apart && s->memory.snapshot == NULL))

@@ -47,6 +47,7 @@ struct sl_simulation {
     bool ending;         /* nobody joins again */
     uint64_t answered;   /* the last round whose meetings are over */
     bool apart, follows; /* peers go at their own times; and meet in the same round nevertheless */
+    bool saves;          /* at their own times: what they have come for is a cut */
     sl_recording *recording; /* NULL: there is no run folder */
     sl_error error;
 };
@@ -216,7 +217,8 @@ static void fulfil(sl_simulation *m) {
     int result = sl_session_fulfil(m->sessions, m->nodes, add_up, m, m->shares, &error);
     if (result != 0)
         fail(m, &error);
-    for (uint32_t i = 0; i < m->nodes && result == 0; i++)
+    m->saves = result == 0 && sl_session_saves(m->sessions[0]);
+    for (uint32_t i = 0; i < m->nodes && result == 0 && !m->saves; i++)
         if (sl_session_asks(m->sessions[i]->shared.wish))
             sl_session_hand(m->sessions[i], m->sessions[i]->shared.model);
 }
@@ -234,6 +236,8 @@ static void meet(sl_simulation *m) {
     sl_wish wish = common_wish(m);
     while (m->stop == 0 && sl_session_asks(wish)) {
         fulfil(m);
+        if (m->saves)
+            return;
         notice_failures(m);
         wish = common_wish(m);
     }
@@ -294,6 +298,8 @@ static bool comes(const sl_session *s) {
 /* At their own times: who comes for what all come for waits there. */
 static bool waits(void *context, uint32_t rank) {
     sl_simulation *m = context;
+    if (m->saves)
+        return true;
     notice_failures(m);
     m->places[rank].has_come = comes(m->sessions[rank]);
     const uint64_t round = round_of_meeting(m);
@@ -304,9 +310,29 @@ static bool waits(void *context, uint32_t rank) {
         meet(m);
     else if (m->follows && m->sessions[rank]->shared.round < round)
         m->places[rank].has_come = false;
-    for (uint32_t i = 0; i < m->nodes && all_here; i++)
+    for (uint32_t i = 0; i < m->nodes && all_here && !m->saves; i++)
         m->places[i].has_come = comes(m->sessions[i]);
     return m->places[rank].has_come;
+}
+
+static bool wants_cut(void *context) {
+    const sl_simulation *m = context;
+    return m->saves && m->stop == 0;
+}
+
+/* All nodes rest. Each caller has its state when its save returns. */
+static void cut(void *context, uint64_t round, const sl_checkpoint_view *view) {
+    sl_simulation *m = context;
+    m->saves = false;
+    for (uint32_t i = 0; i < m->nodes; i++)
+        sl_session_cut(m->sessions[i], round, view);
+    for (uint32_t i = 0; i < m->nodes; i++) {
+        sl_session *s = m->sessions[i];
+        s->shared.push_sum_weight = sl_machine_push_sum_weight(&s->driver.node);
+        if (s->shared.wish == WISH_SAVE)
+            sl_session_hand(s, s->shared.model);
+        m->places[i].has_come = comes(s);
+    }
 }
 
 static double gradient(void *context, uint32_t rank, uint64_t round, const float *x, float *g) {
@@ -365,8 +391,14 @@ static int run(sl_simulation *m, sl_error *error) {
                                   .ended = take_end,
                                   .parameters = m->recording != NULL ? parameters : NULL};
     const uint64_t round = m->sessions[0]->caller.moment.round;
-    const sl_checkpoints checkpoints = {
-        .resume = round > 0, .round = round, .opened = opened, .context = m};
+    const sl_checkpoint_view view = m->sessions[0]->caller.moment.view; /* saving overwrites it */
+    const sl_checkpoints checkpoints = {.resume = round > 0,
+                                        .round = round,
+                                        .opened = opened,
+                                        .cut = cut,
+                                        .wants_cut = wants_cut,
+                                        .view = &view,
+                                        .context = m};
     sl_timeline *timeline = NULL;
     int result = sl_sim_run(m->experiment, &task, &observer, &checkpoints,
                             m->recording != NULL ? &timeline : NULL, &m->stop, error);
@@ -433,7 +465,7 @@ static int go_on(sl_simulation *m, bool *again, sl_error *error) {
 /* From start until all have left. */
 static int run_once(sl_simulation *m, sl_error *error) {
     m->stop = 0;
-    m->left = false;
+    m->left = m->saves = false;
     m->answered = 0;
     for (uint32_t i = 0; i < m->nodes; i++) {
         m->sessions[i] = m->places[i].session;

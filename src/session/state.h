@@ -7,9 +7,10 @@
  *   caller: waits ... handed: my_step(x), then a wish ....... waits (or computes) .. handed
  *
  * hand.c is that exchange. join.c, calls.c, together.c, saving.c and caller.c: what the caller
- * calls. numbers.c: x, in the caller's memory, and the snapshot of it that is published. parts.c:
- * rounds that come tensor by tensor. memory.c: host or GPU. wishes.c: what the driver does with a
- * wish. peer.c: the agent behind a session. simulate.c: all peers in one process.
+ * calls. numbers.c: x, in the caller's memory, and the snapshot of it that is published. rooms.c
+ * and home.c: where both are read by neighbours. parts.c: rounds that come tensor by tensor.
+ * memory.c: host or GPU. wishes.c: what the driver does with a wish. peer.c: the agent behind a
+ * session. simulate.c: all peers in one process.
  */
 #ifndef SL_SESSION_STATE_H
 #define SL_SESSION_STATE_H
@@ -18,9 +19,10 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "arena/window.h"
 #include "async/machine.h"
 #include "checkpoint/image.h"
-#include "node/tree.h"
+#include "route/tree.h"
 #include "session/layout.h"
 #include "starling/agent.h"
 #include "starling/launch.h"
@@ -55,7 +57,8 @@ typedef struct sl_session_memory {
     sl_vec_event *theirs, *ours; /* NULL on the host, as the next one */
     float *seen;                 /* (d) a vector of the device that the host looks at */
     float **places;              /* (tensors) of sl_session_place; NULL: it was not called */
-    float *snapshot;             /* (d) the caller's x as a call took it; NULL: none has */
+    float *snapshot;             /* (d) the caller's x as a call took it, in a room or: */
+    float *own_snapshot;         /* (d) NULL: none was made */
 } sl_session_memory;
 
 /* ---- the caller's ---- */
@@ -74,6 +77,7 @@ typedef struct sl_caller_round {
     bool over;             /* the driver is done with it */
     const float *borrowed; /* the caller's x; NULL: a snapshot was taken */
     uint64_t borrowed_in;  /* this round */
+    bool at_home;          /* the home's room is published */
     size_t final;          /* of BEGUN_FINAL: the first tensor that was given */
 } sl_caller_round;
 
@@ -117,6 +121,7 @@ typedef enum sl_wish {
 typedef struct sl_call_asked {
     const float *given;    /* (d) of WISH_ROUND and WISH_AVERAGE; NULL: the peer leaves */
     bool lends;            /* WISH_ROUND: `given` itself is published */
+    bool moves;            /* and the model is left in another room, for the home */
     const sl_where *parts; /* WISH_ROUND: in place of `given`, what comes tensor by tensor */
     float *average;        /* (d) of WISH_AVERAGE, and of those that come while it leaves */
     double distance;       /* out of WISH_AVERAGE */
@@ -178,7 +183,25 @@ typedef struct sl_session_shared {
     sl_record record; /* simulated: of the last recorded round. Else of its neighbour_distance only:
                          the agent has the rest */
     double waited_s;  /* by the caller, in all */
+    uint64_t copied;  /* bytes, by the caller, in all */
 } sl_session_shared;
+
+/* Of a caller's x; see home.c. */
+struct sl_session_home {
+    sl_window *window;
+    uint64_t dimension;
+    uint32_t holders; /* the caller, and sessions; by atomic operations */
+};
+
+/* Memory that neighbours read where it is; see rooms.c. Each thread has it in its turn. */
+typedef struct sl_session_rooms {
+    sl_arena *arena; /* held; NULL: there are none */
+    float *memory;   /* (SL_NODE_ROOMS, stride) in it */
+    size_t stride;
+    unsigned free;     /* a bit each */
+    sl_window *window; /* of the home, which shows one of them, or none; NULL: it cannot */
+    uint32_t next;     /* the room that end shows; SL_WINDOW_OWN: none */
+} sl_session_rooms;
 
 /* ---- the driver's ---- */
 
@@ -217,6 +240,7 @@ struct sl_session {
     pthread_t thread; /* the caller's */
 
     sl_session_memory memory;
+    sl_session_rooms rooms;
     sl_session_caller caller;
     sl_session_shared shared;
     sl_session_driver driver;
@@ -239,6 +263,12 @@ int sl_session_take_options(sl_session_options *out, const sl_session_options *g
 /* SL_EVOID: a loss has cut the call. */
 int sl_session_fail_void(sl_session *s, const char *call, sl_error *error);
 
+/* ---- rooms.c, as a session is put together ---- */
+
+/* Until sl_session_close_rooms. */
+void sl_session_hold_home(sl_session *s);
+int sl_session_check_options_home(const sl_session_options *o, uint64_t dimension, sl_error *error);
+
 /* ---- caller.c ---- */
 
 /* Does the driver publish the caller's x as it is, from where it is? */
@@ -249,6 +279,8 @@ int sl_session_check_caller(const sl_session *s, const char *call, sl_error *err
 int sl_session_check_alive(sl_session *s, sl_error *error);
 /* Both. */
 int sl_session_check_call(sl_session *s, const char *call, sl_error *error);
+/* The same of a call that hooks of a backward pass make, which have a thread of their own. */
+int sl_session_check_hook(sl_session *s, const char *call, sl_error *error);
 /* And has it started; is a round under way, or not, as the call wants? */
 int sl_session_check_round(sl_session *s, const char *call, bool in_round, sl_error *error);
 /* Of the gradient that comes next. */
@@ -270,19 +302,23 @@ int sl_session_check_stream(const sl_session *s, const char *call, sl_error *err
 /* The caller's thread. Is x memory that a call can take? name: what x is. */
 int sl_session_check_floats(const sl_session *s, const char *call, const char *name, const float *x,
                             sl_error *error);
-/* Makes `snapshot`, if it is not there. */
+/* `snapshot` becomes the session's own. */
 int sl_session_open_snapshot(sl_session *s, const char *call, sl_error *error);
 /* The thread's work comes after the driver's. */
 void sl_session_follow_driver(sl_session *s);
 /* The driver's comes after what the caller's stream has by now, and the other way round. */
 void sl_session_give_turn(sl_session *s);
 void sl_session_take_turn(sl_session *s);
+/* Between the two the calling thread's operations are work of the caller's stream. */
+void sl_session_enter_stream(const sl_session *s);
+void sl_session_leave_stream(const sl_session *s);
 /* The driver's thread. The caller may read the model; what the caller's stream did comes before
  * what follows. */
 void sl_session_show_model(sl_session *s);
 void sl_session_follow_caller(sl_session *s);
-/* A vector's numbers on the host, until the next call. */
+/* A vector's numbers on the host, or so many numbers, until the next call. */
 const float *sl_session_view(sl_session *s, const float *v);
+const float *sl_session_view_some(sl_session *s, const float *v, size_t count);
 
 /* ---- numbers.c, the caller's thread ---- */
 
@@ -290,11 +326,14 @@ size_t sl_session_tensors(const sl_session *s); /* at least 1 */
 /* Where x of a call is: x, or for NULL the places of sl_session_place. */
 int sl_session_locate(const sl_session *s, const char *call, const float *x, sl_where *out,
                       sl_error *error);
-/* snapshot <- x. SL_ENOMEM */
-int sl_session_snapshot(sl_session *s, const char *call, const sl_where *x, sl_error *error);
+/* snapshot <- x, in a room if there is a free one, and it is to be lent. SL_ENOMEM */
+int sl_session_snapshot(sl_session *s, const char *call, const sl_where *x, bool lent,
+                        sl_error *error);
+/* to (d) <- x, which is counted as copied. */
+void sl_session_copy_x(sl_session *s, const sl_where *x, float *to);
 /* x as one vector: itself, or a snapshot. */
-int sl_session_take_x(sl_session *s, const char *call, const sl_where *x, const float **out,
-                      sl_error *error);
+int sl_session_take_x(sl_session *s, const char *call, const sl_where *x, bool lent,
+                      const float **out, sl_error *error);
 /* x <- the model that was handed; moved: + (x - snapshot). */
 void sl_session_leave_x(sl_session *s, const sl_where *x, bool moved);
 /* Waits for the caller's stream, as the next two do. */
@@ -304,6 +343,8 @@ int sl_session_borrow(sl_session *s, const float *x, uint64_t round, sl_error *e
 /* Is what is borrowed as it was, from one element to before another? SL_EINVAL names the tensor.
  * From either thread. */
 int sl_session_check_borrowed(sl_session *s, size_t from, size_t to, sl_error *error);
+/* An element of what is borrowed was changed: SL_EINVAL with its tensor. */
+int sl_session_fail_changed(sl_session *s, size_t element, sl_error *error);
 
 size_t sl_session_beginning_of(const sl_session *s, size_t tensor);
 size_t sl_session_end_of(const sl_session *s, size_t tensor);
@@ -313,6 +354,29 @@ float *sl_session_memory_of(const sl_session *s, const sl_where *x, size_t tenso
 
 /* False: the session fails, as numbers of the caller's, from an element on, are not finite. */
 bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count);
+
+/* ---- rooms.c ---- */
+
+/* The driver's: the agent is open, and is lent what it sends. */
+void sl_session_open_rooms(sl_session *s, const sl_agent *agent);
+/* The home keeps its numbers. */
+void sl_session_close_rooms(sl_session *s);
+/* The driver's, before each round: which rooms are free, of those that it does not lend now. */
+void sl_session_hear_rooms(sl_session *s, unsigned free);
+/* The driver's: leaves the model in a free room, for the next one. */
+void sl_session_leave_next(sl_session *s, const float *model);
+/* (d) that nobody reads; NULL: there is none. */
+float *sl_session_take_room(sl_session *s);
+/* ---- home.c, the caller's thread ---- */
+
+/* *given: the room that the home shows, which is published; NULL: it shows none, or x is elsewhere.
+ * freezes: the caller may write to x while others read it. SL_ENOMEM */
+int sl_session_lend_home(sl_session *s, const sl_where *x, bool freezes, const float **given,
+                         sl_error *error);
+/* The home's room is as it was lent, or SL_EINVAL names the tensor that was changed. */
+int sl_session_check_home(sl_session *s, sl_error *error);
+/* x, the home, shows that room; or the model is copied. What fails ends the session. */
+int sl_session_take_next(sl_session *s, const sl_where *x, sl_error *error);
 
 /* ---- parts.c ---- */
 
@@ -334,6 +398,8 @@ int sl_session_stand(sl_session *s, const sl_where *x, sl_error *error);
 int sl_session_open_node(sl_session *s, const sl_machine *node, sl_error *error);
 /* While the node rests: fills `image`. */
 void sl_session_write(sl_session *s);
+/* The same at own times, where the caller waits for it: the view begins. */
+void sl_session_cut(sl_session *s, uint64_t round, const sl_checkpoint_view *view);
 
 /* ---- hand.c, the driver's thread ---- */
 

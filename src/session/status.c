@@ -182,6 +182,9 @@ static void take_record(sl_session *s, sl_session_report *out) {
     out->exchange_s = record.times.exchange;
     out->staleness = record.round.staleness;
     out->virtual_s = record.virtual_s;
+    out->bytes_copied = s->shared.copied;
+    if (s->process.agent != NULL)
+        out->bytes_copied += sl_agent_progress_read(s->process.agent).counters.payload_bytes_copied;
 }
 
 static void fill(sl_session *s, sl_session_report *out) {

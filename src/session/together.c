@@ -19,7 +19,7 @@ int sl_session_average(sl_session *s, const float *x, float *average, double *di
     if (result == 0)
         result = sl_session_locate(s, "average", x, &at, error);
     if (result == 0)
-        result = sl_session_take_x(s, "average", &at, &given, error);
+        result = sl_session_take_x(s, "average", &at, false, &given, error);
     if (result != 0)
         return result;
     float *vector = average != NULL ? average : malloc(sl_session_bytes(s));

@@ -12,8 +12,8 @@ sl_recorded sl_apart_recorded(const simulator *s) {
 
 int sl_apart_report_start(const simulator *s) {
     int result = 0;
-    const bool due =
-        s->observer->parameters != NULL && sl_record_parameters_due(&s->experiment->record, 0);
+    const bool due = s->resumed == 0 && s->observer->parameters != NULL &&
+                     sl_record_parameters_due(&s->experiment->record, 0);
     for (uint32_t i = 0; i < sl_topology_nodes(s->experiment->topology) && due && result == 0; i++)
         result = s->observer->parameters(s->observer->context, 0, i,
                                          sl_host_task_view(&s->host, sl_sim_model(s, i)), 1);

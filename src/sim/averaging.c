@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "node/route.h"
-#include "node/tree.h"
+#include "route/route.h"
+#include "route/tree.h"
 #include "sim/simulator.h"
 
 enum { BLOCK = 1024 };

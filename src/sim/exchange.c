@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "node/route.h"
+#include "route/route.h"
 #include "starling/timeline.h"
 #include "wire/frame.h"
 

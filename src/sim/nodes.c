@@ -135,6 +135,11 @@ bool sl_sim_repeats(const simulator *s) {
     return s->checkpoints != NULL && s->checkpoints->history != NULL;
 }
 
+bool sl_sim_cuts(const simulator *s) {
+    return s->checkpoints != NULL && s->checkpoints->cut != NULL &&
+           s->nodes <= SL_CHECKPOINT_RANKS_MAX && sl_experiment_is_asynchronous(s->experiment);
+}
+
 sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank) {
     const sl_experiment *e = s->experiment;
     sl_node_settings settings =
@@ -146,7 +151,8 @@ sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank) {
     settings.vec = s->vec;
     settings.gradient = s->gradient;
     settings.lends = s->task->lend != NULL;
-    settings.turns = sl_sim_repeats(s) || (e->faults.count > 0 && sl_experiment_is_asynchronous(e));
+    settings.turns = sl_sim_repeats(s) || sl_sim_cuts(s) ||
+                     (e->faults.count > 0 && sl_experiment_is_asynchronous(e));
     settings.tensor_ends = s->task->tensor_ends;
     settings.tensor_count = s->task->tensor_count;
     settings.tensor_rows = s->task->tensor_rows;

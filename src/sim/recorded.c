@@ -144,7 +144,8 @@ void sl_recorded_let(sl_recorded *r, uint32_t rank, uint64_t first) {
 int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, double weight,
                      sl_error *error) {
     const uint64_t number = record->round.round;
-    if (!is_recorded(r, number) && !sl_record_parameters_due(&r->experiment->record, number))
+    if (number < r->from ||
+        (!is_recorded(r, number) && !sl_record_parameters_due(&r->experiment->record, number)))
         return 0;
     sl_recorded_round *round = find(r, number);
     if (round == NULL)

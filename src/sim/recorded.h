@@ -28,6 +28,7 @@ typedef struct sl_recorded {
                         is not. NULL: all are */
     uint32_t *ranks; /* (nodes) room for a list, where there is `does` */
     uint64_t told;   /* the round that was reported last */
+    uint64_t from;   /* some nodes begin with this round: those before are not reported */
     sl_recorded_round *first_round; /* of those that are open */
 } sl_recorded;
 

@@ -7,6 +7,7 @@
  * was first. So no times are needed, and a log that cannot have been is found out.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -396,6 +397,59 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
 
 /* ---- the run ---- */
 
+/* Of versions: the first neighbour whose version has not been published. UINT32_MAX: that is not
+ * known. */
+static uint32_t find_late(const repeated *r, uint32_t rank, const sl_act *act) {
+    const uint32_t *peers;
+    const sl_async *async = r->s->peers[rank].async;
+    const uint32_t count = sl_async_peers(async, &peers);
+    uint32_t k = r->pattern == SL_PATTERN_VERSIONS && act->version_count == count ? 0 : count;
+    while (k < count && sl_async_newest(async)[k] >= act->versions[k])
+        k++;
+    return k < count ? peers[k] : UINT32_MAX;
+}
+
+/* Whom a node waits for that stands still; UINT32_MAX: nobody. */
+static uint32_t find_awaited(const repeated *r, uint32_t rank, const sl_act *act) {
+    switch (act->kind) {
+    case SL_ACT_COMBINE:
+    case SL_ACT_GATHER:
+        return find_late(r, rank, act);
+    case SL_ACT_AVERAGE:
+    case SL_ACT_ANSWER:
+    case SL_ACT_REFUSED:
+    case SL_ACT_REFUSES:
+    case SL_ACT_COMMIT:
+    case SL_ACT_SERVE:
+    case SL_ACT_GIVES:
+    case SL_ACT_JOINS:
+    case SL_ACT_RETURNS:
+        return act->peer;
+    case SL_ACT_GRADIENT:
+    case SL_ACT_VIEW:
+    case SL_ACT_ADD:
+    case SL_ACT_GIVES_UP:
+        break;
+    }
+    return UINT32_MAX;
+}
+
+/* From a node that stands still to the one that it waits for, and so on; UINT32_MAX: none does. */
+static uint32_t find_hole(const repeated *r) {
+    uint32_t at = 0;
+    while (at < r->s->nodes && sl_repeated_next_act(r, at) == NULL)
+        at++;
+    if (at == r->s->nodes)
+        return UINT32_MAX;
+    for (uint32_t steps = 0; steps < r->s->nodes; steps++) {
+        const uint32_t other = find_awaited(r, at, sl_repeated_next_act(r, at));
+        if (other >= r->s->nodes || sl_repeated_next_act(r, other) == NULL)
+            break;
+        at = other;
+    }
+    return at;
+}
+
 static int name_hole(const repeated *r, sl_error *error) {
     static const char *const lacks[SL_ACT_KINDS] = {
         [SL_ACT_GRADIENT] = "the gradient of round",
@@ -413,15 +467,19 @@ static int name_hole(const repeated *r, sl_error *error) {
         [SL_ACT_GIVES] = "its model for request",
         [SL_ACT_JOINS] = "the model of request",
         [SL_ACT_RETURNS] = "the model of request"};
-    for (uint32_t i = 0; i < r->s->nodes; i++) {
-        const sl_act *act = sl_repeated_next_act(r, i);
-        if (act != NULL)
-            return sl_fail(error, SL_EFILE,
-                           "acts-%u.jsonl:%zu: cannot be done: %s %" PRIu64
-                           " (peer %u) is missing in the logs of the run",
-                           i, r->done[i] + 1, lacks[act->kind], act->number, act->peer);
-    }
-    return 0;
+    const uint32_t at = find_hole(r);
+    char whose[64] = "";
+    if (at == UINT32_MAX)
+        return 0;
+    const sl_act *act = sl_repeated_next_act(r, at);
+    const uint32_t other = find_awaited(r, at, act);
+    if (other < r->s->nodes)
+        snprintf(whose, sizeof whose, ", of node %u%s,", other,
+                 sl_repeated_next_act(r, other) == NULL ? ", whose log ends before it" : "");
+    return sl_fail(error, SL_EFILE,
+                   "acts-%u.jsonl:%zu: cannot be done: %s %" PRIu64
+                   "%s is missing in the logs of the run",
+                   at, r->done[at] + 1, lacks[act->kind], act->number, whose);
 }
 
 /* A node that was killed may have sent what came of a gradient that it did not write down. */

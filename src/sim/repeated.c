@@ -44,7 +44,10 @@ static int check(repeated *r, uint32_t rank, const sl_act *act, sl_error *error)
         (act->version_count == 0 ||
          memcmp(next->versions, act->versions, act->version_count * sizeof *act->versions) == 0);
     if (!same)
-        return sl_repeated_fail_at(r, rank, "the node does something else here", error);
+        return sl_repeated_fail_at(
+            r, rank,
+            "the node does something else here: a line before it is missing, or is another run's",
+            error);
     r->parts[rank] += act->to - act->from;
     if (act->to == next->to) {
         r->parts[rank] = 0;

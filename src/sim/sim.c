@@ -55,6 +55,8 @@ static void on_written(void *context, uint64_t round, uint32_t rank, const char 
 
 /* Before the saver removes newer files. */
 static int log_beginning(const simulator *s, sl_error *error) {
+    if (s->observer->log == NULL)
+        return 0;
     sl_log_entry start = {.kind = SL_LOG_START,
                           .rank = SL_LOG_ALL,
                           .round = s->resumed + 1,
@@ -124,11 +126,15 @@ static int show_nodes(simulator *s, sl_error *error) {
     const sl_checkpoints *c = s->checkpoints;
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = c->opened(c->context, i, &(sl_machine){.rounds = s->peers[i].node}, error);
+        result =
+            c->opened(c->context, i,
+                      &(sl_machine){.rounds = s->peers[i].node, .own = s->peers[i].async}, error);
     return result;
 }
 
 static int open_checkpoints(simulator *s, sl_error *error) {
+    if (sl_experiment_is_asynchronous(s->experiment))
+        return s->checkpoints->opened != NULL ? show_nodes(s, error) : 0;
     if (s->experiment->faults.count > 0 && (s->checkpoints->resume || sl_sim_end_after(s) > 0))
         return sl_fail(error, SL_EINVAL,
                        "faults: a run with faults cannot go on from a checkpoint, or end with one");
@@ -390,7 +396,7 @@ static int open_nodes(simulator *s, sl_error *error) {
         if (i >= sl_topology_nodes(s->experiment->topology)) /* it may join */
             continue;
         result = sl_sim_open_node(s, i, NULL, error);
-        if (result == 0)
+        if (result == 0 && s->resumed == 0)
             sl_host_task_initial(&s->host, i, sl_sim_model(s, i));
     }
     if (result == 0)
@@ -519,7 +525,9 @@ static int train(simulator *s, const volatile int *stop, sl_error *error) {
 
 /* What no run of nodes at their own times does. */
 static int check_clocked(simulator *s, sl_error *error) {
-    if (s->checkpoints != NULL && s->checkpoints->resume)
+    const bool resumes = s->checkpoints != NULL && s->checkpoints->resume;
+    s->resumed = resumes ? s->checkpoints->round : 0;
+    if (resumes && s->checkpoints->opened == NULL)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.name: \"%s\" lets nodes go at their own times here, and such a "
                        "run cannot go on from a state yet",
@@ -571,7 +579,7 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
         result = sl_scene_open(&s.scene, experiment, task->dimension, error);
     if (result == 0)
         result = open_nodes(&s, error);
-    if (result == 0 && checkpoints != NULL && algorithm->async == NULL)
+    if (result == 0 && checkpoints != NULL)
         result = open_checkpoints(&s, error);
     if (result == 0)
         result = train(&s, stop, error);

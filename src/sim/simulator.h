@@ -78,6 +78,8 @@ double sl_sim_push_sum_weight(const simulator *s, uint32_t rank);
 uint64_t sl_sim_end_after(const simulator *s);
 /* Does it repeat a real run from its logs of events? */
 bool sl_sim_repeats(const simulator *s);
+/* May its nodes at their own times be cut? */
+bool sl_sim_cuts(const simulator *s);
 sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank);
 static inline bool sl_sim_is_there(const peer *p) {
     return p->node != NULL || p->async != NULL;

@@ -67,7 +67,7 @@ bool sl_copies_is(const sl_copies *k, uint32_t place, const sl_frame *frame) {
     const sl_copy *part = &k->parts[place];
     return part->users > 0 && part->frame.view == frame->view &&
            part->frame.exchange == frame->exchange && part->frame.step == frame->step &&
-           part->frame.part == frame->part;
+           part->frame.part == frame->part && part->frame.payload_bytes == frame->payload_bytes;
 }
 
 void sl_copies_make(sl_copies *k, uint32_t place) {
@@ -75,6 +75,7 @@ void sl_copies_make(sl_copies *k, uint32_t place) {
     if (!stands(part))
         return;
     memcpy(part->copy, part->payload, part->frame.payload_bytes);
+    k->copied += part->frame.payload_bytes;
     part->payload = part->copy;
     k->stands--;
 }
@@ -88,8 +89,11 @@ void sl_copies_keep(sl_copies *k, uint32_t place) {
 
 void sl_copies_fetch(sl_copies *k, uint32_t place, const sl_vec_ops *device) {
     sl_copy *part = &k->parts[place];
-    if (part->payload == part->kept)
+    assert(part->frame.payload_bytes <= k->memory_bytes / k->count);
+    if (part->payload == part->kept) {
         device->copy_out(part->copy, part->kept, part->frame.payload_bytes);
+        k->copied += part->frame.payload_bytes;
+    }
     part->payload = part->copy;
 }
 

@@ -46,6 +46,7 @@ typedef struct sl_copies {
     uint8_t *memory; /* (memory_bytes) of all copies, SL_VEC_ALIGNMENT */
     size_t memory_bytes;
     bool is_given;                   /* the memory is the caller's */
+    uint64_t copied;                 /* bytes, so far */
     uint32_t rooms[SL_COPIES_ROOMS]; /* how many use each */
 } sl_copies;
 

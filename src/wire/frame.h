@@ -59,8 +59,8 @@ typedef enum sl_frame_type {
                          whether that is asked or told: the first `part` parts hold */
     SL_FRAME_OFFER,   /* payload: what the sender has put into the receiver's mailbox, an
                          sl_memory_offer */
-    SL_FRAME_MEMORY, /* none: that is read from now on, of `step` data frames at once at most; 0: it
-                        is not */
+    SL_FRAME_MEMORY,  /* none: that is read from now on, of `step` data frames at once at most, each
+                         of `part` parts at most; 0: it is not */
     SL_FRAME_TYPE_END
 } sl_frame_type;
 
@@ -81,7 +81,7 @@ typedef struct sl_frame {
     bool
         is_void; /* DATA, DIRECT, SUM, MODEL: its payload is of no use any more, and did not come */
     bool refers; /* DATA, SUM, MODEL: the payload is in the memory that its sender has offered;
-                    what came is an sl_reference */
+                    what came is an sl_reference: of DATA, to this part and those that follow */
     uint32_t sender; /* HELLO, ABORT */
     uint32_t view;   /* others: number of the view that the sender is in, modulo 2^32; 0: in none */
     uint32_t part;

@@ -13,7 +13,6 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
-SHARED = os.environ.get("STARLING_DATA", os.path.join(ROOT, "..", "shared", "data"))
 RESNET50 = 25_557_032  # numbers of its model
 LIMIT_S = 600
 MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root"]
@@ -51,14 +50,6 @@ def mpi(build, nodes, *arguments, forced=(), ways=MPI_TCP):
     what it takes by itself."""
     program = program_of(build, "peer_mpi")
     return [*MPIRUN, *ways, *forced, "-n", str(nodes), program, *arguments]
-
-
-def data_folder(name):
-    """Of a data set, where somebody has it."""
-    path = os.path.abspath(os.path.join(SHARED, name))
-    if not os.path.isdir(path):
-        sys.exit(f"{path}: no such folder; set STARLING_DATA")
-    return path
 
 
 def package_environment(build):

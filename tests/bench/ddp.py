@@ -28,7 +28,8 @@ import _bench
 from _links import Links, Loopback, torch_processes
 from _ports import free_range
 
-DATA = os.path.join(_bench.SHARED, "cifar10")
+SHARED = os.environ.get("STARLING_DATA", os.path.join(_bench.ROOT, "..", "shared", "data"))
+DATA = os.path.join(SHARED, "cifar10")
 NODES, SMOOTHED, TESTED = 4, 3, 512
 ROW = 1 + 3 * 32 * 32  # bytes of an image and its label
 TRAIN, IMAGES = [f"data_batch_{i}.bin" for i in range(1, 6)], 10000  # of each file
@@ -241,7 +242,8 @@ def main():
         parser.error("CIFAR-10 has 50,000 images: take fewer turns, steps or a smaller batch")
     if importlib.util.find_spec("torch") is None:
         sys.exit("ddp.py: this Python has no torch (apt-get install python3-torch)")
-    _bench.data_folder("cifar10")
+    if not os.path.isdir(DATA):
+        sys.exit(f"{DATA}: no such folder; set STARLING_DATA")
     if options.mbit is None:
         links, where = Loopback(), "loopback"
     else:

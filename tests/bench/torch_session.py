@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Two peers of PyTorch modules on one device, whose models must agree in the end; for
 tools/gpu-steps. Each works on a stream of its own. form: graph: captures with torch.cuda.graph
-while an exchange is under way.
+while an exchange is under way. layers: with transport.overlap.
 
-usage: torch_session.py DEVICE float32|bfloat16|graph
+usage: torch_session.py DEVICE float32|bfloat16|graph|layers
 """
 import hashlib
 import os
@@ -33,6 +33,9 @@ def train(torch, starling, rank, ports, device, form):
     optimizer = torch.optim.SGD(model.parameters(), 0.05, momentum=0.9)
     topology = {"nodes": 2, "family": "complete"}
     experiment = {"device": device, "algorithm": "d-psgd", "topology": topology}
+    if form == "layers":
+        experiment["algorithm"] = {"name": "d-psgd", "variant": "adapt-then-combine"}
+        experiment["transport"] = {"overlap": "layers"}
     roster = [f"127.0.0.1:{port}" for port in ports]
     with starling.join(experiment, model, rank=rank, size=2, roster=roster) as peer:
         peer.attach(optimizer)

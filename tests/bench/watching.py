@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""What it costs an agent to be looked at: by nobody, by three viewers of its page, by 1,000 clients
-that send a byte a second and take no answer. They take turns. Of each, medians: rounds a second,
-what a round takes of the agent's processor (all threads but HTTP's), the HTTP thread's share of a
-core, open descriptors, and how long /metrics takes. Then the page's bytes, and with --browser what
-it takes of a core to show 64 nodes that change twice a second.
+"""What it costs an agent to be looked at: by nobody, by three viewers of its page, by 1,000 slow
+clients, which make 100,000 requests in all turns together. They take turns. Of each, medians:
+rounds a second, what a round takes of the agent's processor (all threads but HTTP's), the HTTP
+thread's share of a core, open descriptors, and how long /metrics takes. Then how the requests
+ended, and descriptors and memory before and after; the page's bytes, and with --browser what
+64 nodes take to be shown: ms until the first paint, and of a core with two changes a second.
 
-usage: watching.py [--build BUILD] [--seconds N] [--turns N] [--browser]
+usage: watching.py [--build BUILD] [--seconds N] [--turns N] [--requests N] [--browser]
 """
 
+import collections
 import gzip
 import json
 import os
@@ -20,6 +22,9 @@ import time
 import urllib.request
 
 import _bench
+
+sys.path.insert(0, os.path.join(_bench.ROOT, "tests", "chaos"))
+from _slow import SlowClients  # noqa: E402
 
 NODES, SLOW, FILES = 8, 1000, ("/", "/page.css", "/page.js", "/icon.svg")
 
@@ -70,46 +75,52 @@ def take_all(clients):
             pass
 
 
-def crowd(port, clients):
-    """So many that are slow: who was sent away comes again."""
-    while len(clients) < SLOW:
-        client = socket.socket()
-        client.setblocking(False)
-        client.connect_ex(("127.0.0.1", port))
-        clients.append(client)
-    kept = []
-    for client in clients:
-        try:
-            client.send(b"G")
-            kept.append(client)
-        except BlockingIOError:
-            kept.append(client)
-        except OSError:
-            client.close()
-    clients[:] = kept
+def costs(pid):
+    """Descriptors, and MB of memory."""
+    with open(f"/proc/{pid}/statm") as file:
+        pages = int(file.read().split()[1])
+    return len(os.listdir(f"/proc/{pid}/fd")), 1e-6 * pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def watch(port, pid, seconds, clients, act):
-    """[rounds a second, microseconds of a round, share of a core, descriptors, ms of /metrics]"""
+def watch(port, pid, act):
+    """[rounds a second, microseconds of a round, share of a core, descriptors, ms of /metrics],
+    while `act` looks, and says how many descriptors there were."""
     took = []
-    act(clients)
     time.sleep(1)
     begun, rounds, used = time.monotonic(), rounds_of(port), thread_seconds(pid)
-    while time.monotonic() - begun < seconds:
-        act(clients)
-        time.sleep(1)
+    descriptors = act()
     past = time.monotonic() - begun
     rounds = rounds_of(port) - rounds
     http, own = (now - then for now, then in zip(thread_seconds(pid), used))
-    row = [rounds / past, 1e6 * own / rounds, 100 * http / past]
-    row.append(len(os.listdir(f"/proc/{pid}/fd")))
     for _ in range(9):
         at = time.monotonic()
         fetch(port, "/metrics")
         took.append(1000 * (time.monotonic() - at))
+    return [rounds / past, 1e6 * own / rounds, 100 * http / past, descriptors,
+            statistics.median(took)]
+
+
+def look_for(port, pid, count, seconds):
+    """So many viewers."""
+    clients, until = viewers(port, count), time.monotonic() + seconds
+    while time.monotonic() < until:
+        take_all(clients)
+        time.sleep(1)
+    descriptors = costs(pid)[0]
     for client in clients:
         client.close()
-    return [*row, statistics.median(took)]
+    return descriptors
+
+
+def crowd(port, pid, requests, over):
+    """Slow clients, until so many requests are over. over: how, which is counted."""
+    most, clients = 0, SlowClients(port, SLOW, requests, gap_s=0.8)
+    clients.start()
+    while clients.is_alive():
+        most = max(most, costs(pid)[0])
+        clients.join(1)
+    over.update(clients.over)
+    return most
 
 
 # Each update is parsed and drawn as one that comes from an agent.
@@ -141,8 +152,23 @@ def family_seconds(pid):
     return used / os.sysconf("SC_CLK_TCK") + sum(map(family_seconds, children))
 
 
+# Of its last load: since it was asked for, in ms.
+PAINTED = "performance.getEntriesByName('first-contentful-paint').map((one) => one.startTime)[0]"
+
+
+def first_paint(browser, address):
+    """The least, which is that of a core that is free, and the median, in ms."""
+    took = []
+    for _ in range(9):
+        browser.driver.get("about:blank")
+        browser.driver.get(address)
+        while (at := browser.look(PAINTED)) is None:
+            time.sleep(0.05)
+        took.append(at)
+    return min(took), statistics.median(took)
+
+
 def show_in_browser(starling, seconds):
-    sys.path.insert(0, os.path.join(_bench.ROOT, "tests", "chaos"))
     from _browser import Browser
 
     keys = ["topology.family=torus", "topology.sides=[8,8]", "model=softmax", "rounds=1100",
@@ -157,7 +183,7 @@ def show_in_browser(starling, seconds):
         shown = subprocess.Popen([starling, "show", out, "--listen", "127.0.0.1:0"],
                                  stdout=subprocess.PIPE, text=True)
         with Browser(1200, 900) as browser:
-            browser.driver.get(shown.stdout.readline().split()[0])
+            least, median = first_paint(browser, shown.stdout.readline().split()[0])
             while not browser.look("board.curves !== undefined"):
                 time.sleep(0.2)
             browser.driver.execute_script(REPLAY)
@@ -167,13 +193,15 @@ def show_in_browser(starling, seconds):
             time.sleep(seconds)
             share = (family_seconds(pid) - used) / (time.monotonic() - begun)
         shown.terminate()
-    print(f"64 nodes in a browser: {100 * share:.1f} % of a core")
+    print(f"64 nodes in a browser: {100 * share:.1f} % of a core; first paint after "
+          f"{least:.0f} ms, median {median:.0f}")
 
 
 def main():
     parser = _bench.parser_of(__doc__)
     parser.add_argument("--seconds", type=float, default=20)
     parser.add_argument("--turns", type=int, default=1)
+    parser.add_argument("--requests", type=int, default=100000)
     parser.add_argument("--browser", action="store_true")
     o = parser.parse_args()
     base = next(base for base in range(9100, 30000, 10)
@@ -195,15 +223,20 @@ def main():
             time.sleep(0.5)
         pids = subprocess.run(["pgrep", "-P", str(run.pid)], capture_output=True, text=True).stdout
         pid = min(map(int, pids.split()))
-        cases = [
-            ("nobody", 0, lambda clients: None),
-            ("3 viewers", 3, take_all),
-            ("1,000 slow clients", 0, lambda clients: crowd(base, clients)),
-        ]
-        works = {name: lambda count=count, act=act: watch(base, pid, o.seconds,
-                                                          viewers(base, count), act)
-                 for name, count, act in cases}
-        turns = _bench.in_turns(works, o.turns)
+        over, each = collections.Counter(), o.requests // o.turns
+        works = {
+            "nobody": lambda: look_for(base, pid, 0, o.seconds),
+            "3 viewers": lambda: look_for(base, pid, 3, o.seconds),
+            "1,000 slow clients": lambda: crowd(base, pid, each, over),
+        }
+        crowd(base, pid, SLOW, collections.Counter())  # what is kept for the next ones
+        time.sleep(6)  # until who is left behind is sent away
+        before = costs(pid)
+        turns = _bench.in_turns(
+            {name: lambda act=act: watch(base, pid, act) for name, act in works.items()}, o.turns
+        )
+        time.sleep(6)
+        after = costs(pid)
         rows = [(name, *map(statistics.median, zip(*values))) for name, values in turns.items()]
         page = [fetch(base, file) for file in FILES]
         run.terminate()
@@ -212,6 +245,9 @@ def main():
                        "/metrics, ms")
     for name, rate, us, *others in rows:
         _bench.print_row(name, f"{rate:.0f}", f"{us:.0f}", *(f"{value:.2f}" for value in others))
+    ends = ", ".join(f"{count} {how}" for how, count in over.most_common())
+    print(f"{over.total()} requests: {ends}")
+    print("descriptors and MB before: {} {:.1f}, after: {} {:.1f}".format(*before, *after))
     print(f"page: {sum(map(len, page)) / 1e3:.1f} kB, "
           f"{sum(len(gzip.decompress(file)) for file in page) / 1e3:.1f} kB unpacked")
     if o.browser:

@@ -1,6 +1,6 @@
-"""A wire in front of agents, held by somebody who alters any byte of what goes by: in either
-direction, from the first byte on. A seed says where and how. fuzz_provider and fuzz_channel have
-heads and frames that are made up whole."""
+"""A wire in front of agents, held by somebody who alters any byte of what goes by, or cuts it: in
+either direction, from the first byte on. A seed says where and how. fuzz_provider and fuzz_channel
+have heads and frames that are made up whole."""
 
 import math
 import random
@@ -30,24 +30,25 @@ CHANGES = {
     "put in": put_in,
     "cut": lambda chance, data, at: data[:at],
 }
+CUTS = {"cut": CHANGES["cut"], "silence": CHANGES["cut"]}  # silence: nothing more goes by
 
 
 class Forger(Wire):
-    """Makes `count` changes, one each connection and `reach` bytes of it: a place near the
-    beginning is as likely as one far from it."""
+    """Makes `count` changes, one each connection and `reach` bytes of it, behind the first ones: a
+    place near the beginning is as likely as one far from it."""
 
-    def __init__(self, seed, targets, count, reach=1 << 16):
+    def __init__(self, seed, targets, count, reach=1 << 16, first=0, changes=CHANGES):
         super().__init__(*targets)
-        self.random = random.Random(seed)
-        self.left, self.reach = count, reach
-        self.made = dict.fromkeys(CHANGES, 0)
+        self.random, self.changes = random.Random(seed), changes
+        self.left, self.first, self.reach = count, first, reach
+        self.made = dict.fromkeys(changes, 0)
 
     def begins(self, pair):
-        self.plan(pair, 0)
+        self.plan(pair, self.first)
 
     def plan(self, pair, after):
         pair.altered = self.random.choice(pair.ends)  # what comes from this end
-        pair.kind = self.random.choice(list(CHANGES))
+        pair.kind = self.random.choice(list(self.changes))
         pair.at = after + int(math.exp(self.random.uniform(0, math.log(self.reach))))
 
     def passes(self, pair, end, data):
@@ -59,13 +60,15 @@ class Forger(Wire):
         return self.change(pair, end, data)
 
     def change(self, pair, end, data):
-        changed = CHANGES[pair.kind](self.random, bytearray(data), pair.at)
+        changed = self.changes[pair.kind](self.random, bytearray(data), pair.at)
         self.made[pair.kind] += 1
         self.left -= 1
         kind = pair.kind
         self.plan(pair, self.reach)
-        if kind == "cut":
-            self.pass_last(pair, end, changed)
+        if kind not in CUTS:
+            return bytes(changed)
+        self.pass_last(pair, end, changed)
+        pair.silent = kind == "silence"
+        if not pair.silent:
             self.drop(pair)
-            return b""
-        return bytes(changed)
+        return b""

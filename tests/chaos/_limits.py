@@ -4,16 +4,11 @@ import os
 
 from _scene import Skipped
 
-GROUPS = (
-    ("/sys/fs/cgroup", "memory.max"),
-    ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
-)
-
-
 @contextlib.contextmanager
-def little_memory(mib):
-    """A wrapper that gives a command and its children so much memory in all."""
-    for above, file in GROUPS:
+def limited(*ways):
+    """A wrapper that runs a command in a control group: of the first that can be made of rows
+    (folder, file, what is written there)."""
+    for above, file, text in ways:
         group = os.path.join(above, f"starling-{os.getpid()}")
         try:
             os.mkdir(group)
@@ -21,14 +16,26 @@ def little_memory(mib):
             continue
         try:
             with open(os.path.join(group, file), "r+") as limit:
-                limit.write(str(mib << 20))
+                limit.write(text)
             yield "sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"
             return
-        except FileNotFoundError:  # this hierarchy has no memory
+        except FileNotFoundError:  # this hierarchy has no such limit
             pass
         finally:
             os.rmdir(group)
     raise Skipped("no control group with a limit can be made here")
+
+
+def little_memory(mib):
+    """For a command and its children so much in all."""
+    top, text = "/sys/fs/cgroup", str(mib << 20)
+    return limited((top, "memory.max", text), (f"{top}/memory", "memory.limit_in_bytes", text))
+
+
+def few_cores(share):
+    """Likewise, of a core."""
+    top, text = "/sys/fs/cgroup", str(int(1e5 * share))
+    return limited((top, "cpu.max", text), (f"{top}/cpu", "cpu.cfs_quota_us", text))
 
 
 def set_clock(scene, seconds):

@@ -89,31 +89,41 @@ def tests_of(script):
     ]
 
 
+def outcome(test):
+    """(ok, not ok or skip, what is said of it); test returns nothing, or (reason or None, by how
+    much it differs)."""
+    try:
+        reason, worst = test() or (None, None)
+    except Skipped as why:
+        return "skip", f": {why}"
+    except Failure as failure:
+        return "not ok", f": {failure}"
+    except Exception:  # a broken test must not hide the others
+        return "not ok", f": {traceback.format_exc(limit=3)!r}"
+    if reason:
+        return "not ok", f": {reason}"
+    return "ok", "" if worst is None else f" (differs by {worst:.1e})"
+
+
+def play(test, starling):
+    scene = Scene(starling)
+    try:
+        check(test(scene) is None, "it returns something; needs() says why one is skipped")
+        scene.check_clean()
+    finally:
+        scene.close()
+
+
 def run_tests(tests=None):
     """Runs each test(scene), of the script if nothing is said, and prints its line; ends the
     process."""
-    starling = os.path.abspath(sys.argv[1])
-    wanted = sys.argv[2:]
-    failed = 0
+    starling, wanted = os.path.abspath(sys.argv[1]), sys.argv[2:]
+    failed = False
     for test in tests or tests_of(sys.modules["__main__"]):
-        name = test.__name__.replace("_", " ")
-        if wanted and test.__name__ not in wanted:
-            continue
-        scene = Scene(starling)
-        try:
-            check(test(scene) is None, "it returns something; needs() says why one is skipped")
-            scene.check_clean()
-            print(f"ok {name}", flush=True)
-        except Skipped as why:
-            print(f"skip {name}: {why}", flush=True)
-        except Failure as failure:
-            failed += 1
-            print(f"not ok {name}: {failure}", flush=True)
-        except Exception:  # a broken test must not hide the others
-            failed += 1
-            print(f"not ok {name}: {traceback.format_exc(limit=3)!r}", flush=True)
-        finally:
-            scene.close()
+        if not wanted or test.__name__ in wanted:
+            how, said = outcome(lambda: play(test, starling))
+            failed = failed or how == "not ok"
+            print(f"{how} {test.__name__.replace('_', ' ')}{said}", flush=True)
     sys.exit(1 if failed else 0)
 
 

@@ -17,8 +17,4 @@ class Tap(Wire):
 
     def passes(self, pair, end, data):
         pair.heard[end] += data
-        return bytes(self.passes_on(pair.heard[end], data))
-
-    def passes_on(self, heard, data):
-        """What goes on in place of `data`, the end of what was heard of this direction."""
         return data

@@ -1,13 +1,11 @@
 """A wire in front of agents: it forwards what goes over it. Whoever holds it cuts it, listens, or
-alters what goes by (_cutter.py, _tap.py, _forger.py)."""
+alters what goes by (_tap.py, _forger.py)."""
 
 import select
 import socket
-import struct
 import threading
 
 AT_ONCE = 1 << 14  # bytes that are forwarded, so that a cut falls between any two pieces
-RESET = struct.pack("ii", 1, 0)  # SO_LINGER: closing sends a reset
 
 
 class Pair:
@@ -21,10 +19,8 @@ class Pair:
     def other(self, end):
         return self.ends[end is self.ends[0]]
 
-    def close(self, reset=False):
+    def close(self):
         for end in self.ends:
-            if reset:
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
             end.close()
 
 
@@ -95,10 +91,10 @@ class Wire(threading.Thread):
         """What goes on in place of `data`, which comes from `end`."""
         return data
 
-    def drop(self, pair, reset=False):
+    def drop(self, pair):
         for end in pair.ends:
             self.pairs.pop(end, None)
-        pair.close(reset)
+        pair.close()
 
     def pass_last(self, pair, end, last):
         """Before a cut; nothing goes on twice."""

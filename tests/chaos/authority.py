@@ -97,21 +97,6 @@ def pin_of(scene, name):
     return ended.out.split()[-1]
 
 
-def a_pin_holds_beside_the_ca(scene):
-    ca = Authority(scene, "ca")
-    for rank, name in ((0, "node-0"), (1, "node-1"), (1, "second")):
-        ca.make(rank, name)
-    experiment = scene.experiment(**{**PAIR, "transport__connect_timeout_s": 4})
-    ports, pins = free_ports(2), ["", pin_of(scene, "node-1")]
-    first = start_as(scene, experiment, 0, ports, "0", pins, (*with_pair("node-0"), *ca.trusted()))
-    extra = (*with_pair("second"), *ca.trusted())
-    second = start_as(scene, experiment, 1, ports, "1", ("", ""), extra)
-    for one in (first, second):
-        ended = one.wait(60)
-        words = "is not the one that the roster names"
-        check(ended.code == 1 and words in ended.err, f"{ended.err!r}")
-
-
 def a_run_of_this_host_takes_it(scene):
     """`starling run`, whose agents each have a pair; and `check` says when the CA's files end."""
     ca = Authority(scene, "ca")

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs that begin, and whose members change soon after: what is said, and how they end."""
+import math
 import re
 import signal
 
+from _forger import Forger, flip
 from _ports import free_ports
-from _tap import Tap
 from _scene import check, read_json, run_tests, wait_until
 from losses import Hands, wait_for_views
 
@@ -71,28 +72,15 @@ def a_wait_is_a_warning_once(scene):
     hands.end()
 
 
-class Spoiler(Tap):
-    """Of each connection a bit of data is flipped now and then."""
-
-    FIRST, APART = 300000, 30000
-
-    def passes_on(self, heard, data):
-        if len(heard) > self.FIRST and len(heard) % self.APART < len(data):
-            data = bytearray(data)
-            data[-1] ^= 1
-        return data
-
-
 def who_is_lost_for_wrong_frames_is_lost_for_that(scene):
-    """Wires flip bits between rank 0 and all others."""
+    """A wire flips bits between rank 0 and all others."""
     ports = free_ports(3)
-    taps = [Spoiler(ports[0]) for _ in range(2)]
+    wire = Forger(1, [ports[0]] * 2, math.inf, 30000, 300000, {"flipped": flip})
     changes = {"topology__nodes": 3, "rounds": 2000000, "transport__reconnect_s": 1}
     path = scene.experiment(membership={"on_loss": "continue", "grace_s": 4}, **changes)
-    for tap in taps:
-        tap.start()
+    wire.start()
     agents = []
-    for rank, port in enumerate((ports[0], taps[0].port, taps[1].port)):
+    for rank, port in enumerate((ports[0], *wire.ports)):
         roster = scene.roster((port, *ports[1:]), f"roster{rank}")
         agents.append(scene.agent(path, rank, roster, "--run-id", "7"))
     true = re.compile(r"warning rank \d: .*agent \d is lost: .*agent \d sent a malformed frame: ")
@@ -101,8 +89,7 @@ def who_is_lost_for_wrong_frames_is_lost_for_that(scene):
     check("silent for longer than" not in said, f"nobody was silent: {said[-2000:]!r}")
     for running in agents:
         running.kill()
-    for tap in taps:
-        tap.stop()
+    wire.stop()
 
 
 if __name__ == "__main__":

@@ -7,13 +7,15 @@ import os
 import threading
 import time
 
-from _cutter import QUICK, start_cutter, wait_for_all
+from _forger import CUTS, Forger
 from _keyed import make_keys
 from _limits import set_clock
-from _scene import run_tests
+from _ports import free_ports
+from _scene import check, run_tests
 from losses import Hands
+from taps import QUICK
 
-HOUR_S, CUTS = 3600, 6
+HOUR_S, COUNT = 3600, 6
 AHEAD, RIGHT, BEHIND = 2 * HOUR_S, 0, -2 * HOUR_S
 
 
@@ -43,14 +45,20 @@ def who_connects_anew_is_let_in(scene):
     make_keys(scene, "run.key")
     pair = {"topology": {"nodes": 2, "family": "ring"}, "security__key": "run.key"}
     path = scene.experiment(**{**QUICK, **pair, "rounds": 40})
-    cutter, roster, ports = start_cutter(scene, 2, 7, CUTS, 20000)
+    ports = free_ports(2)
+    cutter = Forger(7, ports, COUNT, 20000, 5000, CUTS)
+    roster = scene.roster(cutter.ports)
+    cutter.start()
 
     def start_agent(rank):
         return scene.agent(path, rank, roster, "--listen", f"127.0.0.1:{ports[rank]}")
 
     first = start_agent(0)
     with turned(scene):
-        wait_for_all(cutter, [first, start_agent(1)], CUTS, 60)
+        for agent in (first, start_agent(1)):
+            agent.wait(60).check_well()
+    cutter.stop()
+    check(sum(cutter.made.values()) == COUNT, f"{cutter.made} cuts were made")
     scene.check_models(["out0", "out1"], experiment=path)
 
 

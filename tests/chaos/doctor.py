@@ -13,8 +13,8 @@ import time
 
 from _ca import Authority
 from _keyed import make_keys, make_nodes, with_key, with_pair
-from _limits import little_memory, set_clock
-from _ports import free_ports
+from _limits import few_cores, little_memory, set_clock
+from _ports import free_ports, free_range
 from _scene import Skipped, check, needs, run_tests
 from _walls import Net, has_net, ip
 
@@ -205,7 +205,9 @@ def locked_memory(scene):
     expect(running, ["FAIL provider", "FAIL locked memory"], "ulimit -l")
 
 
-def memory_of_a_nested_group(scene):
+def limits_of_a_nested_group(scene):
+    with few_cores(1.5) as wrapper:
+        expect(doctor(scene, wrapper=wrapper, **PAIR), ["warn cores"], "2 agents will share 1.5")
     with little_memory(200) as wrapper:
         expect(doctor(scene, wrapper=wrapper, **LARGE), ["FAIL memory"], "memory.max", "209.7 MB")
 
@@ -280,6 +282,19 @@ def rosters(scene):
     words = (*places(scene, "127.0.0.1", "nowhere.invalid"), "--rank", "0")
     expect(doctor(scene, *words, **PAIR), ["FAIL names"], "rank 1", "DNS")
     expect(doctor(scene, *here(scene), **PAIR), ["warn roster", REFUSED], "--rank")
+
+
+def pages(scene):
+    """The last rank's port is taken; two agents of a host would share one."""
+    base = free_range(2, 10)
+    listen = f"127.0.0.1:{base // 10}{{rank}}"
+    expect(doctor(scene, monitor__listen=listen, **PAIR), [])
+    with socket.create_server(("127.0.0.1", base + 1)):
+        running = doctor(scene, monitor__listen=listen, **PAIR)
+        expect(running, ["FAIL page"], f"port {base + 1}", "in use", "ss -ltnp")
+    roster = (*places(scene, "127.0.0.1", "127.0.0.1"), "--rank", "0")
+    running = doctor(scene, *roster, monitor__listen=f"127.0.0.1:{base}", **PAIR)
+    expect(running, ["FAIL page", REFUSED], "{rank}")
 
 
 def addresses(scene):

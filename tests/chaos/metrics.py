@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 from _ports import free_ports
-from _scene import check, needs, run_tests, wait_until
+from _scene import check, needs, read_lines, run_tests, wait_until
 from by_hand import PAIR
 from strangers import start
 from watchers import page
@@ -70,6 +70,8 @@ def an_agent_says_how_it_is(scene):
     check(see("/readyz") == (200, "ok\n"), see("/readyz"))
     rounds, first = "starling_rounds_total", read()
     wait_until(lambda: read()[rounds] > first[rounds], "rounds go on")
+    ratio = "starling_contraction_ratio"
+    wait_until(lambda: ratio in read(), "the distance is measured twice")
     text = see("/metrics")[1]
     last = numbers(text)
     check(last['starling_edge_up{peer="1"}'] == 1 and last["starling_members"] == 2, text)
@@ -77,6 +79,11 @@ def an_agent_says_how_it_is(scene):
     check(0.9 < both[0] / both[1] < 1.1, text)
     age = last["starling_last_round_timestamp_seconds"] - last["process_start_time_seconds"]
     check(0 < age < 600, text)
+    lines = read_lines(scene.path("out0"), "metrics-0.jsonl")
+    apart = {line["round"]: line["neighbour_distance"] for line in lines}
+    at = last[rounds] // 500 * 500
+    left = (apart[at] / apart[at - 500]) ** (1 / 500)
+    check(abs(last[ratio] - left) < 1e-9, f"{left} is left of {apart}, in {text}")
     missing = used() - {name.partition("{")[0] for name in last}
     check(not missing, f"{missing} in {text}")
     for agent in agents:

@@ -3,12 +3,22 @@
 connections, which come back, and never a process or a bit. How often: STARLING_CHANGES."""
 import os
 
-from _cutter import QUICK
 from _forger import Forger
 from _keyed import SEALED, make_keys, make_nodes, with_key, with_pair
 from _ports import free_ports
 from _scene import check, run_tests
 
+QUICK = {
+    "model": {"name": "mlp", "hidden": [32]},
+    "data": {"name": "digits", "train_samples": 200, "test_samples": 50, "batch": 8},
+    "record": {"every": 1000000},
+    "optimizer": {"learning_rate": 0.02},
+    "transport__chunk_bytes": 4096,
+    "transport__window_chunks": 3,
+    "transport__timeout_s": 1,
+    "transport__connect_timeout_s": 60,
+    "transport__reconnect_s": 60,
+}
 COUNT = 4
 RING = {**QUICK, **SEALED, "topology": {"nodes": COUNT, "family": "ring"}}
 RING["transport__memory"] = "off"  # else there is little on the wire

@@ -5,20 +5,18 @@ import json
 import os
 import resource
 import socket
-import threading
-import time
 
 from _scene import SLOWER, check, run_tests, wait_until
-from _cutter import Cutter
+from _forger import CUTS, Forger
 from _keyed import check_both
 from _ports import free_ports
+from _slow import SlowClients
 from by_hand import PAIR
 from crowd import Watched
 from strangers import start
 
 WATCHERS, DESCRIPTORS = 1000, 1024
 LOG_BYTES = 64 * 1024
-DRIBBLE = b"GET /status HTTP/1.1\r\nHost: localhost\r\nX: "
 RUN = {
     **PAIR,
     "rounds": 1500,
@@ -27,57 +25,6 @@ RUN = {
     "transport__connect_timeout_s": 600,
     "transport__reconnect_s": 60,
 }
-
-
-class Dribblers(threading.Thread):
-    """So many connections, each of which sends a byte of `words` each 2 s, and is made anew if it
-    is ended."""
-
-    def __init__(self, port, count, words=DRIBBLE):
-        super().__init__(daemon=True)
-        self.port, self.count, self.words, self.open = port, count, words, True
-        self.there = {}  # {connection: bytes that it has sent}
-        self.made = 0
-
-    def connect(self):
-        one = socket.socket()
-        one.setblocking(False)
-        one.connect_ex(("127.0.0.1", self.port))
-        self.there[one] = 0
-        self.made += 1
-
-    def dribble(self, one):
-        at = self.there[one]
-        try:
-            one.send(self.words[at : at + 1] or b"x")
-            self.there[one] += 1
-            while one.recv(4096):
-                pass
-        except BlockingIOError:
-            return
-        except OSError:
-            pass
-        del self.there[one]
-        one.close()
-
-    def run(self):
-        while self.open:
-            for one in list(self.there):
-                self.dribble(one)
-            while len(self.there) < self.count:
-                self.connect()
-            until = time.monotonic() + 2
-            while self.open and time.monotonic() < until:
-                time.sleep(0.05)
-        for one in self.there:
-            one.close()
-
-    def wait_all(self):
-        wait_until(lambda: min(len(self.there), self.made) >= self.count, "all watchers come")
-
-    def end(self):
-        self.open = False
-        self.join()
 
 
 def say(place, request):
@@ -122,7 +69,7 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
     """They come before it trains; it saves, loses a connection, and ends as without them."""
     allow_descriptors()
     ports, look = free_ports(2), free_ports(1)[0]
-    cutter = Cutter(5, ports, 1, 100000, kinds=("reset",))
+    cutter = Forger(5, ports, 1, first=60000, changes={"cut": CUTS["cut"]})
     cutter.start()
     roster = scene.roster(cutter.ports)
     experiment = scene.experiment(**RUN)
@@ -134,11 +81,12 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
 
     first = begin(0, "--set", f"monitor.listen=127.0.0.1:{look}")
     first.wait_for("come up: 1 (")
-    watched, watchers = Watched(first.process.pid), Dribblers(look, WATCHERS)
+    watched = Watched(first.process.pid)
+    watchers = SlowClients(look, WATCHERS, gap_s=2, pieces=(1,))
     logs = (first.out_path, first.err_path)
     try:
         watchers.start()
-        watchers.wait_all()
+        wait_until(lambda: watchers.begun >= WATCHERS, "all watchers come")
         before = bytes_of(*logs)
         see(look, 0)
         second = begin(1)
@@ -153,15 +101,49 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
     with open(scene.path("out0/events-0.jsonl")) as events:
         said = events.read()
     print(
-        f"# {watchers.made} watchers came; at most {watched.descriptors} descriptors, "
+        f"# {watchers.begun} watchers came; at most {watched.descriptors} descriptors, "
         f"memory +{watched.memory / 2**20:.2f} MiB, log +{grown} bytes",
         flush=True,
     )
-    check(cutter.made["reset"] == 1 and '"event":"up"' in said, f"no cut was mended: {said[-500:]}")
+    check(cutter.made["cut"] == 1 and '"event":"up"' in said, f"no cut was mended: {said[-500:]}")
     check(grown + len(said) < LOG_BYTES, f"the log has grown by {grown} bytes")
     check(watched.descriptors < 100, f"{watched.descriptors} descriptors")
     saved = os.listdir(scene.path("out0/checkpoints"))
     check(any("round-1500-" in name for name in saved), f"checkpoints: {saved}")
+
+
+def costs(pid):
+    """Descriptors and bytes of memory."""
+    with open(f"/proc/{pid}/statm") as file:
+        pages = int(file.read().split()[1])
+    return len(os.listdir(f"/proc/{pid}/fd")), pages * resource.getpagesize()
+
+
+def slow_clients_leave_nothing_behind(scene):
+    """2,000 requests of 200 clients: descriptors and memory are what they were after the first 400,
+    and each has been answered, or closed for somebody else."""
+    scene.take_time()
+    look = free_ports(1)[0]
+    roster, experiment = scene.roster(free_ports(2)), scene.experiment(**{**RUN, "rounds": 10**7})
+    listen = ("--set", f"monitor.listen=127.0.0.1:{look}")
+    agents = [start(scene, experiment, 0, roster, "out0", *listen),
+              start(scene, experiment, 1, roster, "out1")]  # fmt: skip
+    agents[0].wait_for("round 500/")
+    pid, taken = agents[0].process.pid, []
+    few = costs(pid)[0]
+    for requests in (400, 2000):
+        clients = SlowClients(look, 200, requests, gap_s=0.1)
+        clients.start()
+        clients.join()
+        check(clients.over.total() == requests and clients.over["200"] > 0, clients.over)
+        check(set(clients.over) <= {"200", "503", "closed"}, clients.over)
+        wait_until(lambda: costs(pid)[0] <= few, "descriptors are closed")
+        taken.append(costs(pid)[1])
+    print(f"# {dict(clients.over)}; memory {taken[0]}, then {taken[1]} bytes", flush=True)
+    check(taken[1] - taken[0] < 2**20, f"memory {taken}")
+    for agent in agents:
+        agent.process.terminate()
+        agent.wait(60)
 
 
 def others_are_refused_and_who_is_slow_is_ended(scene):
@@ -172,7 +154,7 @@ def others_are_refused_and_who_is_slow_is_ended(scene):
     roster = scene.roster(free_ports(2))
     agent = start(scene, scene.experiment(**RUN), 0, roster, "out0", *sets)
     agent.wait_for("come up: 1 (")
-    slow = Dribblers(look, 1)
+    slow = SlowClients(look, 1, gap_s=2, pieces=(1,))
     slow.start()
     rows = (
         (200, ask(host=f"127.0.0.1:{look}")),
@@ -188,7 +170,7 @@ def others_are_refused_and_who_is_slow_is_ended(scene):
         check(has_body == (not request.startswith(b"HEAD")), f"{request[:80]}: {answer}")
     answer = say(scene.path("out0/status-0.sock"), ask(host="agent"))
     check(answer.startswith(b"HTTP/1.1 200 "), f"at the socket: {answer[:80]}")
-    wait_until(lambda: slow.made > 1, "who is slow is ended", 30)
+    wait_until(lambda: slow.over["closed"] > 0, "who is slow is ended", 30)
     slow.end()
     agent.process.terminate()
     agent.wait(60)

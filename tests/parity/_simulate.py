@@ -9,14 +9,14 @@ import tempfile
 
 import numpy as np
 
-from _here import Failure, Skipped, read_json, read_lines
+from _here import Failure, outcome, read_json, read_lines
 import dpsgd
 from expect import Graph
 
 QUICK = "STARLING_QUICK" in os.environ  # with sanitizers, or OpenBLAS of another processor
 
 
-class Refused(Exception):
+class Refused(Failure):
     """Starling did not run the experiment; the text is what it said."""
 
 
@@ -163,38 +163,17 @@ def write(folder, name, content):
 def arguments(description):
     """The path of the program, and the names that cases must contain."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
-    parser.add_argument("path", nargs="?", metavar="STARLING")
-    parser.add_argument("--starling", metavar="STARLING")
+    parser.add_argument("starling", metavar="STARLING")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name has this text")
     given = parser.parse_args()
-    if not (given.starling or given.path):
-        parser.error("where is starling?")
-    return os.path.abspath(given.starling or given.path), given.only
-
-
-PROBLEMS = (Refused, Failure, AssertionError, OSError, RuntimeError, ValueError, LookupError)
-PROBLEMS += (subprocess.SubprocessError,)
-
-
-def run(check):
-    """(ok, not ok or skip, what is said of it); check returns nothing, or (reason or None, by how
-    much it differs)."""
-    try:
-        reason, worst = check() or (None, None)
-    except Skipped as why:
-        return "skip", f": {why}"
-    except PROBLEMS as error:
-        reason, worst = f"{type(error).__name__}: {error}", None
-    if reason:
-        return "not ok", f": {reason}"
-    return "ok", "" if worst is None else f" (differs by {worst:.1e})"
+    return os.path.abspath(given.starling), given.only
 
 
 def run_all(wanted, workers=8):
     """wanted: [(name, function)]. 1: one fails, or there is none."""
     failed = not wanted
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        for (name, _), (how, said) in zip(wanted, pool.map(lambda item: run(item[1]), wanted)):
+        for (name, _), (how, said) in zip(wanted, pool.map(lambda item: outcome(item[1]), wanted)):
             failed = failed or how == "not ok"
             print(f"{how} {name}{said}", flush=True)
     return 1 if failed else 0

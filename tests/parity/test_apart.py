@@ -95,62 +95,37 @@ def test_a_fixed_delay_needs_no_log(scene):
             check(models[0] == models[1], f"{algorithm}: model-{rank}.npy differs")
 
 
-def disturbed(scene, algorithm, at, out, number=signal.SIGKILL, rounds=300, **membership):
-    """Agents get a signal, each when the one beside it has done so many acts; the others go on.
-    Where one had ended before, there are more rounds."""
+def disturbed(scene, algorithm, acts, out, rounds):
+    """Agent 2 is killed when the one beside it has done so many acts, and started again. Where it
+    had ended before, there are more rounds."""
     more = {
         "topology": {"family": "ring", "nodes": 5},
         "model": {"name": "mlp", "hidden": [32]},
         "transport": {"chunk_bytes": 4096},
-        "membership": {"grace_s": 20, **membership},
+        "membership": {"grace_s": 20, "restart": "on-failure"},
     }
     path = scene.write("e.json", json.dumps(experiment(algorithm, more, rounds)))
     running = scene.start("run", path, "--out", scene.path(out))
-    for rank, acts in at:
-        log = scene.path(f"{out}/acts-{(rank + 1) % 5}.jsonl")
-        has_come = lambda: os.path.exists(log) and len(read_lines(log)) > acts
-        wait_until(has_come, f"{algorithm}: {acts} acts")
-        process = scene.agents().get(rank)
-        if process is None:
-            running.wait(60)
-            return disturbed(
-                scene, algorithm, at, f"{out}-longer", number, 4 * rounds, **membership
-            )
-        os.kill(process, number)
+    log = scene.path(f"{out}/acts-3.jsonl")
+    wait_until(lambda: os.path.exists(log) and len(read_lines(log)) > acts, f"{algorithm}: acts")
+    process = scene.agents().get(2)
+    if process is None:
+        running.wait(60)
+        return disturbed(scene, algorithm, acts, f"{out}-longer", 4 * rounds)
+    os.kill(process, signal.SIGKILL)
     return out, running.wait(60)
 
 
-def test_those_who_are_left_go_on_and_come_again(scene):
-    """One of each pattern of messages; apart_world has all, and at any moment."""
-    listed = [
-        (of("ad-psgd"), [(2, 100), (0, 300)]),
-        (of("d-psgd", staleness=2), [(2, 100)]),
-        (of("ssp", staleness=1), [(0, 100)]),  # the server
-    ]
-    for i, (algorithm, at) in enumerate(listed):
-        out, ended = disturbed(scene, algorithm, at, f"run{i}")
-        lost = f"{len(at)} of the 5 agents"
-        check(ended.code == 3 and lost in ended.err, f"{algorithm}: {ended.code} {ended.err}")
-        comes_again(scene, algorithm, out)
-
-
-def test_who_leaves_is_let_go(scene):
-    out, ended = disturbed(scene, of("ad-psgd"), [(2, 100)], "run", signal.SIGTERM)
-    check(ended.code == 0, f"{ended.code} {ended.err}")
-    last = read_lines(scene.path(f"{out}/events-2.jsonl"))[-1]
-    check(last["event"] == "end" and last["outcome"] == "left", f"{last}")
-    comes_again(scene, "ad-psgd", out)
-
-
 def test_who_comes_back_comes_again(scene):
-    """As a new process, with another's model."""
+    """One of each pattern of messages, as a new process, with another's model; apart_world has
+    all, who leave, too, and at any moment."""
     for i, algorithm in enumerate([
         of("ad-psgd"),
         of("sgp", overlap_rounds=1),
+        of("d-psgd", staleness=2),
         of("ssp", staleness=2, server="sharded"),
     ]):
-        at = [(2, 200)]
-        out, ended = disturbed(scene, algorithm, at, f"run{i}", rounds=3000, restart="on-failure")
+        out, ended = disturbed(scene, algorithm, 200, f"run{i}", 3000)
         check(ended.code == 0, f"{algorithm}: {ended.code} {ended.err}")
         acts = read_lines(scene.path(f"{out}/acts-2.jsonl"))
         check(any(act["act"] == "joins" for act in acts), f"{algorithm}: it has not joined")
@@ -210,6 +185,7 @@ def test_a_log_with_a_hole_is_found_out(scene):
     at = next(i for i, line in enumerate(lines) if '"answer"' in line)
     for wrong, expected in [
         (lines[:at] + lines[at + 1:], "cannot be done: "),
+        (lines[:at], ", of node 1, whose log ends before it, is missing"),
         (lines[:at] + ["{}\n"] + lines[at:], f"acts-1.jsonl:{at + 1}: act: is none"),
         (lines[:at] + ["{\n"] + lines[at:], f"acts-1.jsonl:{at + 1}"),
         (lines[:at] + [lines[at].replace('"peer":', '"peer":9')] + lines[at + 1:], "no such node"),

@@ -231,11 +231,38 @@ def test_the_resolved_experiment_is_the_experiment(scene):
     check(seen >= 20 and not lacks, f"{seen} experiments were found; none has {lacks}")
 
 
+SESSION = os.path.join(ROOT, "examples", "session.json")
+
+
 def test_resolved_is_for_experiments(scene):
     ring = scene.write("ring.json", '{"nodes": 8, "family": "ring"}')
     scene.call("check", ring, "--resolved").check_refused("--resolved", "ring.json")
-    session = os.path.join(ROOT, "examples", "session.json")
-    scene.call("check", session, "--session", "mix", "--resolved").check_refused("--resolved")
+    scene.call("check", SESSION, "--session", "mix", "--resolved").check_refused("--resolved")
+
+
+def test_what_is_said_of_sessions(scene):
+    masked = 'algorithm={"name": "d-psgd", "compressor": "shared-mask"}'
+    data = "data.name=mnist", "model.name=mlp"
+    lazy, linear = 'no weights are named: "lazy', "linear in the gradient"
+    unread = [f"warning: {key} has no effect in a session" for key in ("data.name", "model.name")]
+    stable = "stable for          learning rate * curvature < 2 min W_ii = 1\n"
+    for form, keys, code, words in (
+        ("overlap", [], 0, ["1 + lambda_n = 1.333", lazy]),
+        ("mix", [], 0, [lazy]),
+        ("other", [], 2, ["mix"]),
+        ("overlap", ["topology.family=one-peer-exponential"], 0, [stable]),
+        ("mix", ["algorithm.name=gradient-tracking", *data], 0, [linear, *unread]),
+        ("mix", ["algorithm.name=exact-diffusion", *data], 0, [linear, *unread]),
+        ("mix", [masked, "final_average=true"], 0, ["final_average has no effect in a session"]),
+        ("overlap", ["optimizer.momentum=0.9"], 2, ["momentum"]),
+        ("overlap", ["algorithm.name=sgp"], 2, ["d-psgd"]),
+        ("overlap", [masked], 2, ["sends vectors as they are"]),
+    ):
+        sets = [word for key in ("topology.nodes=8", *keys) for word in ("--set", key)]
+        ended = scene.call("check", SESSION, *sets, "--session", form)
+        check(ended.code == code, f"{form}, {keys}: {ended.code}, {ended.said}")
+        check(all(word in ended.said for word in words), f"{form}, {keys}: {ended.said}")
+        check(form == "overlap" or "1 + lambda_n" not in ended.said, ended.said)
 
 
 if __name__ == "__main__":

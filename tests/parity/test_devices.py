@@ -21,9 +21,9 @@ import sys
 import tempfile
 
 from _each import CASES, HOST_ONLY, SIGN, TOP_TENTH, WITHOUT_MOMENTUM, links_for
-from _here import check, read_json, read_lines
+from _here import Skipped, check, read_json, read_lines
 from _listed import unnamed
-from _simulate import QUICK, Skipped, call, dpsgd, main, of, write, write_problem
+from _simulate import QUICK, call, dpsgd, main, of, write, write_problem
 
 ON_GPU = os.environ.get("STARLING_TEST_PLUGIN") == "cuda"
 # a GPU's driver takes seconds to begin, and longer when many programs do

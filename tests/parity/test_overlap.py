@@ -82,6 +82,8 @@ BY_LAYERS = {
     }
     for name, more in {"all-reduce": {}, "parameter-server": {"server": 2}}.items()
 }
+# Of neighbours that read each other's models.
+IN_BUCKETS = {**SAME["d-psgd"], "transport": {"buckets": "layers", "chunk_bytes": 4096}}
 
 
 def as_agents(starling, folder, settings):
@@ -144,7 +146,7 @@ def all_checks(starling):
     ):
         run = functools.partial(in_folder, same_on_a_device, starling, SAME[name])
         yield f"overlap on a device, {name}", run
-    for name, settings in BY_LAYERS.items():
+    for name, settings in {**BY_LAYERS, "in buckets, d-psgd": IN_BUCKETS}.items():
         yield f"overlap, {name}", functools.partial(in_folder, as_agents, starling, settings)
     for i, name in list(enumerate(SAME))[:: 4 if QUICK else 1]:
         commands = [("sim", "run") if k == i % len(WAYS) else ("sim",) for k in range(len(WAYS))]

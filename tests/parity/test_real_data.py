@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 import _simulate
-from _here import ROOT
+from _here import ROOT, Skipped
 from _simulate import of
 
 DATA = os.environ.get("STARLING_DATA", os.path.join(ROOT, "..", "shared", "data"))
@@ -111,7 +111,7 @@ def check_data_set(starling, data_set, nodes, partition, label):
     with tempfile.TemporaryDirectory(prefix="starling-real-data-") as folder:
         paths = DATA_SETS[data_set][0](folder)
         if paths is None:
-            raise _simulate.Skipped(f"not in {os.path.abspath(DATA)}; set STARLING_DATA")
+            raise Skipped(f"not in {os.path.abspath(DATA)}; set STARLING_DATA")
         accuracy = compare(starling, folder, data_set, paths, nodes, partition)
     wrong = list(judge(label, partition, accuracy))
     print(f"# {label}: {accuracy}")

@@ -160,6 +160,8 @@ def of_own_times():
     yield {**on(RING, "parameter-server", backup=7), **at_5(kill=[1])}, "algorithm.backup: 7 of 7"
     late = {"variant": "combine-while-adapt", "staleness": 1}
     yield on(RING, "d-psgd", **late), "algorithm.staleness: it is for the form adapt-then-combine"
+    replicas = "algorithm.staleness: algorithm 'choco-sgd' keeps replicas of its neighbours' models"
+    yield on(RING, "choco-sgd", staleness=1, **TOP), replicas
     few = {"staleness": 3, "staleness_max": 2}
     yield on(RING, "ssp", **few), "algorithm.staleness_max: 2, but algorithm.staleness is 3"
     every = {"staleness": "unbounded", "staleness_max": 2}
@@ -170,7 +172,7 @@ def of_own_times():
     yield on(RING, "parameter-server", server=8), "algorithm.server: 8"
     yield on(RING, "parameter-server", backup=8), "algorithm.backup: 8 of 8 nodes"
     sharded = {"backup": 1, "server": "sharded"}
-    yield on(RING, "parameter-server", **sharded), '"sharded", but parameter-server has one server'
+    yield on(RING, "parameter-server", **sharded), "each shard would take the gradients of other"
     both = {"backup": 1, "directions": "both", **TOP}
     yield on(RING, "parameter-server", **both), 'algorithm.directions: "both", but with backup'
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Event files (record.tensorboard): protocol buffers' own library finds the numbers of the
-lines of JSON in them, and after --resume no step twice, as TensorBoard reads them."""
+"""Event files (record.tensorboard): protocol buffers' own library, and TensorBoard where it is
+installed, find the numbers of the lines of JSON in them, and after --resume no step twice."""
 import glob
 import json
 import os
@@ -15,6 +15,10 @@ try:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 except ImportError:
     descriptor_pb2 = None
+try:
+    from tensorboard.backend.event_processing import event_accumulator
+except ImportError:
+    event_accumulator = None
 
 NODES, ROUNDS = 3, 20
 MESSAGES = {  # of tensorflow's event.proto and summary.proto: name, number, type, repeated
@@ -144,6 +148,19 @@ def test_protocol_buffers_decode_what_was_recorded(scene):
     Event = event_class()
     check(masked_sum(b"123456789") == 0xC78AB0E5, "masked, the 0xE3069283 of the standard")
     record(scene, lambda folder, count: read_folder(folder, Event, count))
+
+
+def accumulate(folder, count):
+    """As `read_folder`, by TensorBoard."""
+    read = event_accumulator.EventAccumulator(folder, {event_accumulator.SCALARS: 0}).Reload()
+    check(len(os.listdir(folder)) == count, os.listdir(folder))
+    tags = read.Tags()[event_accumulator.SCALARS]
+    return {tag: {one.step: one.value for one in read.Scalars(tag)} for tag in tags}
+
+
+def test_tensorboard_reads_what_was_recorded(scene):
+    needs(event_accumulator, "TensorBoard is not installed, and Debian has none: pip has")
+    record(scene, accumulate)
 
 
 if __name__ == "__main__":

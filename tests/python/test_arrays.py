@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Peers that mix arrays: what they take and give, and how wrong input reaches the others.
-tests/parity/test_session.py and test_saving.py hold processes against the simulator's bits."""
+tests/chaos/launchers.py and test_saving.py hold processes against the simulator's bits."""
 import _package  # noqa: F401: finds the package
 import numpy
 

@@ -58,6 +58,7 @@ def test_a_scaler_that_skips_a_step(scene):
             scaler.scale(loss).backward()
             if (rank, step) == (0, 2):
                 model[0].weight.grad[0, 0] = float("inf")
+            scaler.unscale_(optimizer)
             scaler.step(optimizer)
             scaler.update()
         check((scaler.get_scale() < 16) == (rank == 0), scaler.get_scale())

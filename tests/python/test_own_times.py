@@ -23,13 +23,15 @@ def start_of(rank):
     return numpy.arange(5, dtype="f4") * (rank + 1)
 
 
-def train(rank, rounds=ROUNDS, step=1, **options):
+def train(rank, rounds=ROUNDS, saved_after=None, **options):
     """(models after each round, metrics after each, average before leaving)"""
     x, models, metrics = start_of(rank), [], []
     with starling.join(None, x, same_start=False, **options) as peer:
-        for _ in range(rounds):
-            x += numpy.float32(step * (rank + 1))
+        for count in range(rounds):
+            x += numpy.float32(rank + 1)
             peer.mix()
+            if count == saved_after:
+                peer.state_dict()
             models.append(x.copy())
             metrics.append(peer.metrics())
         average = peer.average()
@@ -78,16 +80,9 @@ def test_the_average_is_kept(scene):
     check(numpy.allclose(found[0][2], expected), (found[0][2], expected))
 
 
-def test_who_has_fewer_rounds_waits_for_the_others(scene):
-    def work(rank):
-        return train(rank, rounds=ROUNDS + rank)
-
-    for experiment in (PAIRS, STALE, LATE):
-        found = simulate({**experiment, **SLOW_3}, work)
-        check(all((f[2] == found[0][2]).all() for f in found), (experiment, found))
-
-
 def test_sums_and_averages_between_rounds(scene):
+    """Who has fewer rounds before one waits for the others."""
+
     def work(rank):
         x, found = start_of(rank), []
         with starling.join(None, x, same_start=False) as peer:
@@ -110,13 +105,53 @@ def test_a_simulation_again_has_the_same_bits(scene):
         check(all((a == b).all() for a, b in zip(last_of(first), last_of(second))), experiment)
 
 
-def test_what_it_cannot_do(scene):
-    def save(rank):
-        with starling.join(None, start_of(rank)) as peer:
-            peer.mix()
-            peer.state_dict()
+FAR = {"network": {**SLOW_3["network"], "latency_ms": 7, "bandwidth_mbit": 0.1, "jitter": 0.4}}
 
-    refused(lambda: simulate(PAIRS, save), "save", "ad-psgd", "own times", "on_loss")
+
+def test_a_simulation_goes_on_from_states(scene):
+    """Saved twice, after other counts of rounds and with messages on their way, and between two
+    averages, with rounds that the others wait for."""
+
+    def train(peer, x, rounds):
+        for _ in range(rounds):
+            x += peer.rank + 1
+            peer.mix()
+
+    def go_on(peer, x, saved):
+        found = [peer.round]
+        for rounds in (5, 2 * peer.rank, 3):
+            train(peer, x, rounds)
+            found.append(peer.average().tolist())
+        saved.append((x.copy(), peer.state_dict()))
+        train(peer, x, 4)
+        return found, x.tolist(), saved
+
+    def begin(rank):
+        x, saved = start_of(rank), []
+        with starling.join(None, x, same_start=False) as peer:
+            train(peer, x, 3 + rank)
+            peer.state_dict()
+            saved.append((x.copy(), peer.state_dict()))
+            return go_on(peer, x, saved)
+
+    def begin_again(rank, saved):
+        x = saved[rank][0].copy()
+        with starling.join(None, x, start=False) as peer:
+            peer.load_state_dict(saved[rank][1])
+            return go_on(peer, x, [])
+
+    for experiment in (PAIRS, STALE, LATE):
+        for network in ({}, SLOW_3, FAR):
+            whole = simulate({**experiment, **network}, begin)
+            firsts = [saved[0] for _, _, saved in whole]
+            again = simulate({**experiment, **network}, lambda rank: begin_again(rank, firsts))
+            for (found, x, saved), (other, y, states) in zip(whole, again):
+                check((found, x) == (other, y), (experiment, network, found, other, x, y))
+                same = saved[1][1]["session"] == states[0][1]["session"]
+                check(same.all(), f"{experiment}, {network}: other states")
+
+
+def test_what_it_cannot_do(scene):
     for name in ("ssp", "round-robin"):
         refused(lambda: simulate({**PAIRS, "algorithm": name}), "algorithm.name", name, "session")
     refused(
@@ -133,12 +168,7 @@ def test_a_failure_ends_all(scene):
                 if rank == 2 and count == 3:
                     raise ValueError("boom")
 
-    try:
-        simulate({**PAIRS, **SLOW_3}, work)
-    except ValueError as error:
-        check(str(error) == "boom", error)
-    else:
-        check(False, "no error")
+    refused(lambda: simulate({**PAIRS, **SLOW_3}, work), "boom", kind=ValueError)
 
 
 def test_attach_steps_and_mixes(scene):
@@ -218,11 +248,14 @@ def test_nothing_is_said_before_the_first_model_is_there(scene):
 
 
 def test_late_sgp_has_the_bits_of_the_simulation(scene):
-    def work(rank):
-        return train(rank, rounds=3 + 2 * rank)
+    """Where a state is saved, too, which adds up what is on its way."""
 
+    def work(rank):
+        return train(rank, rounds=3 + 2 * rank, saved_after=1)
+
+    saving = BODY.replace("peer.mix()\n", "peer.mix()\n        if count == 1: peer.state_dict()\n")
     simulated = simulate({**LATE, **SLOW_3}, work)
-    found = run_peers(scene, LATE, rounds="3 + 2 * RANK")
+    found = run_peers(scene, LATE, saving, rounds="3 + 2 * RANK")
     for (models, _, average), real in zip(simulated, found):
         check(models[-1].tolist() == real["x"], (models[-1], real))
         check(average.tolist() == real["average"], (average, real))

@@ -13,6 +13,7 @@ from _models import BLOCKING, EXPERIMENT, FORMS, LAZY, OVERLAPPED, STEPS, TWO
 from _models import as_by_hand, backward, by_hand, flat, flat_of, gossiping, loop, near, network
 from _models import sgd, simulate, take_steps, train
 from _package import refused
+from _peers import EXPERIMENT as AGENTS
 from _peers import Peers
 from _scene import check, run_tests
 from torch import nn
@@ -201,6 +202,53 @@ def test_borrowed_weights_that_move_are_put_back(scene):
 
     for with_it, without in zip(*(simulate(lambda r: train(r, b)) for b in (True, False))):
         near(with_it, without, 0)
+
+
+WEIGHTS = """
+import copy, io
+import torch
+from torch import nn
+torch.set_num_threads(1)
+torch.manual_seed(1)
+model = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Flatten(), nn.Linear(16, 16), nn.Linear(16, 16))
+model.to(memory_format=torch.channels_last)
+model[3].weight = model[2].weight
+optimizer = torch.optim.AdamW(model.parameters())
+peer = join(model, borrow=BORROW)
+peer.attach(optimizer)
+kept = model[2].weight.data
+for step in range(12):
+    time.sleep((7 * step + 5 * RANK) % 4 * 0.003)
+    optimizer.zero_grad()
+    model(torch.randn(5, 3, 4, 4) + RANK).square().mean().backward()
+    optimizer.step()
+    if step in (4, 8):
+        peer.end()
+        torch.save(model, io.BytesIO())
+        state = copy.deepcopy(model).state_dict()
+        model.load_state_dict({name: 0.5 * value for name, value in state.items()})
+        assert not BORROW or kept.data_ptr() == model[2].weight.data_ptr()
+time.sleep(0.6)  # until the agent has been looked at
+copied = peer.metrics()["bytes_copied"] / sum(4 * p.numel() for p in model.parameters())
+model.load_state_dict(peer.average())
+rounds = peer.round
+peer.leave()
+print(rounds, copied, *(float(p.double().abs().sum()) for p in model.parameters()))
+"""
+
+
+def test_borrowed_weights_leave_from_where_they_are(scene):
+    """Of peers that are late at other times. But for the first ones there is no copy, in which they
+    may not know of each other's memory yet; else one a round. The bits are the same."""
+    ring = {**AGENTS, "topology": {"nodes": 3, "family": "ring"}}
+    borrowed, others = (
+        [said.split() for said in Peers(scene, WEIGHTS.replace("BORROW", b), ring).all_well()]
+        for b in ("True", "False")
+    )
+    for with_it, without in zip(borrowed, others):
+        check(float(with_it[1]) <= 3, with_it)
+        check(float(without[1]) <= int(without[0]) + 3, without)
+        check(with_it[2:] == without[2:], f"{with_it} {without}")
 
 
 class Renormalized(nn.Module):

@@ -11,7 +11,7 @@ from _torch import torch
 import starling
 from _loops import Scaler
 from _models import BLOCKING, EXPERIMENT, OVERLAPPED, STEPS, TWO
-from _models import as_by_hand, backward, batch, flat, gossiping, near, network, sgd, simulate
+from _models import as_by_hand, backward, flat, gossiping, near, network, sgd, simulate
 from _models import loop, take_steps, train
 from _package import refused
 from _scene import check, run_tests
@@ -109,24 +109,6 @@ def test_a_scaler_that_skips_a_step(scene):
         return loop(model, optimizer, peer, rank, take=take)
 
     as_by_hand(work, skips={(0, 0), (0, 3)})
-
-
-def test_torchs_own_scaler(scene):
-    def work(rank):
-        scaler = torch.cuda.amp.GradScaler(enabled=False)  # as scripts have it on the CPU
-        model, optimizer, peer = gossiping(rank, scaler=scaler)
-        for step in range(STEPS):
-            optimizer.zero_grad()
-            inputs, labels = batch(rank, step)
-            scaler.scale(nn.functional.cross_entropy(model(inputs), labels)).backward()
-            scaler.unscale_(optimizer)
-            scaler.step(optimizer)
-            scaler.update()
-        peer.end()
-        peer.leave()
-        return model, peer
-
-    as_by_hand(work, OVERLAPPED)
 
 
 def accumulated(model, rank, step):

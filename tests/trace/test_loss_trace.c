@@ -114,23 +114,6 @@ START_TEST(where_the_lowest_has_ended_the_next_one_splits) {
     expect_rest(3, 2, 3);
 }
 
-/* Another process comes for its rank, and so the former one has ended. */
-START_TEST(a_loss_may_be_known_as_an_end_later) {
-    open_members(2);
-    kill_member(0);
-    lost(1, 0);
-    train(8);
-    expect_rest(1, 1, 2);
-    all_see_it_end(0);
-    train(2);
-    expect_agreed(1, 2, 2, 1);
-    start(0, NULL, 0);
-    meet(0, 1);
-    join(0, 1);
-    train(2);
-    expect_agreed(0, 2, 3, 2);
-}
-
 START_TEST(who_has_done_its_last_round_does_not_count) {
     open_members(2);
     kill_member(0);
@@ -138,35 +121,6 @@ START_TEST(who_has_done_its_last_round_does_not_count) {
     step(1, (sl_membership_event){.type = SL_MEMBERSHIP_DONE, .peer = 0});
     train(2);
     expect_agreed(1, 2, 2, 1);
-}
-
-/* Of five members, those from 2 on decide on view 2, and all of these but the first on view 3. It
- * hears so, and reaches the others only. It has decided on view 2, and decides on no other one: nor
- * if it joins, which promises nothing. */
-START_TEST(who_is_dropped_from_a_later_view_counts) {
-    open_members(5);
-    part(2, 5);
-    train(8);
-    expect_view(2, 2, 3);
-    for (uint32_t j = 3; j < 5; j++)
-        cut_off(2, j);
-    train(8);
-    expect_view(4, 3, 2);
-    for (uint32_t j = 3; j < 5; j++)
-        meet(2, j);
-    train(0.3);
-    ck_assert(is_told(2, SL_ORDER_RETURN));
-    for (uint32_t j = 3; j < 5; j++)
-        cut_off(2, j);
-    for (uint32_t i = 0; i < 2; i++)
-        meet(i, 2);
-    for (int joins = 0; joins < 2; joins++) {
-        train(8);
-        expect_view(0, 1, 5);
-        expect_view(1, 1, 5);
-        expect_rounds_until(0, 10);
-        join(2, 0);
-    }
 }
 
 START_TEST(settings_may_ask_for_more) {

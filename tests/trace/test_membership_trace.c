@@ -51,61 +51,6 @@ START_TEST(a_loss_becomes_a_view) {
     expect_cuts(4, 1);
 }
 
-/* ---- leaders ---- */
-
-static void commit_to(uint32_t rank) {
-    propose_change();
-    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
-    arrive(SL_MEMBERSHIP_ACCEPTED, 0);
-    if (rank < HERE)
-        arrive(SL_MEMBERSHIP_COMMIT, rank);
-}
-
-static void lose_4(void) {
-    open_members(5);
-    die(4);
-}
-
-static void prepare_to_all(void) {
-    begin_change();
-    arrive(SL_MEMBERSHIP_PREPARE, EVERYBODY);
-}
-
-static void accept_to_one(void) {
-    propose_change();
-    arrive(SL_MEMBERSHIP_ACCEPT, 2);
-}
-
-static void accept_to_all(void) {
-    propose_change();
-    arrive(SL_MEMBERSHIP_ACCEPT, EVERYBODY);
-}
-
-static void commit_to_none(void) {
-    commit_to(HERE);
-}
-
-static void commit_to_one(void) {
-    commit_to(2);
-    expect_view(2, 2, 4);
-}
-
-static const struct {
-    void (*change)(void);
-    uint64_t number; /* of the others' view; what one has accepted may hold: it becomes view 2 */
-} deaths[] = {{lose_4, 2},        {prepare_to_all, 2}, {propose_change, 2}, {accept_to_one, 3},
-              {accept_to_all, 3}, {commit_to_none, 3}, {commit_to_one, 3}};
-
-/* When so much of its change is done; the others agree. */
-START_LOOP_TEST(the_leader_dies, sizeof deaths / sizeof *deaths) {
-    deaths[_i].change();
-    die(0);
-    all_lose(4);
-    lose_letters();
-    train(5);
-    expect_agreed(1, 4, deaths[_i].number, 3);
-}
-
 /* ---- what may hold ---- */
 
 /* Rank 0 has died, and 1 leads: PREPARE has left. Rank 2 has accepted what 0 has proposed. */
@@ -146,17 +91,6 @@ static void answer_by_hand(uint32_t from, sl_ballot ballot, uint64_t round,
     hear(1, answer);
 }
 
-START_TEST(an_accepted_proposal_is_proposed_again) {
-    const sl_ballot ballot = lead_again();
-    arrive(SL_MEMBERSHIP_PREPARE, 2);
-    arrive(SL_MEMBERSHIP_ANSWER, 1);
-    answer_by_hand(3, ballot, 10, NULL);
-    letter *accept = propose_again();
-    ck_assert_uint_eq(accept->message.decision->view.number, 2);
-    ck_assert_uint_eq(accept->message.decision->view.count, 4); /* with the dead leader */
-    free(accept);
-}
-
 START_TEST(of_two_accepted_proposals_that_of_the_higher_ballot_is_proposed) {
     const sl_decision
         lower = {.ballot = {2, 3},
@@ -189,18 +123,14 @@ START_TEST(a_proposal_whose_members_are_in_later_rounds_is_forgotten) {
 
 /* ---- promises ---- */
 
-static sl_membership_message prepare_of(uint32_t rank, uint64_t counter) {
-    return (sl_membership_message){.type = SL_MEMBERSHIP_PREPARE,
-                                   .from = rank,
-                                   .incarnation = SL_FOUNDER,
-                                   .number = 1,
-                                   .standing = SL_MEMBER,
-                                   .ballot = {counter, rank}};
-}
-
 /* PREPARE of rank 1 reaches rank 2 between rank 0's PREPARE and ACCEPT. */
 START_TEST(a_leader_that_is_overtaken_is_told) {
-    const sl_membership_message prepare = prepare_of(1, 9);
+    const sl_membership_message prepare = {.type = SL_MEMBERSHIP_PREPARE,
+                                           .from = 1,
+                                           .incarnation = SL_FOUNDER,
+                                           .number = 1,
+                                           .standing = SL_MEMBER,
+                                           .ballot = {9, 1}};
     propose_change();
     hear(2, prepare);
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_ACCEPT, 2), 1);
@@ -245,26 +175,6 @@ START_TEST(who_reaches_most_leads) {
     ck_assert_int_eq(arrive(SL_MEMBERSHIP_COMMIT, EVERYBODY), 3);
     for (uint32_t i = 0; i < 4; i++)
         expect_view(i, 2, 4);
-}
-
-/* It hears of those who reach 0 with their answers. */
-START_TEST(a_leader_that_reaches_fewer_yields) {
-    open_members(4);
-    for (uint32_t i = 2; i < 4; i++) {
-        meet(i, 0);
-        meet(i, 1);
-    }
-    lose_letters();
-    lost(1, 0);
-    tick();
-    ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, 2), 1);
-    ck_assert_int_eq(arrive(SL_MEMBERSHIP_PREPARE, 3), 1);
-    ck_assert_int_eq(arrive(SL_MEMBERSHIP_ANSWER, 1), 2);
-    now_s += SL_ANSWER_S + 0.1;
-    step(1, (sl_membership_event){.type = SL_MEMBERSHIP_TICK});
-    ck_assert_int_eq(arrive(SL_MEMBERSHIP_RELEASE, EVERYBODY), 2);
-    for (uint32_t i = 0; i < 4; i++)
-        expect_view(i, 1, 4);
 }
 
 /* One may be wrong, or lie. */

@@ -27,7 +27,7 @@ typedef struct driven_neighbour {
     bool busy[DRIVEN_BUFFERS_MAX];
     uint64_t exchange; /* of the part that comes next */
     uint32_t part;
-    char *there;         /* its parts, on the device; NULL: they come to the buffers */
+    char *there;         /* all its parts, on the device; NULL: they come to the buffers */
     float *vector;       /* (dimension) what it compresses */
     sl_encoder *encoder; /* NULL: it sends plain vectors */
 } driven_neighbour;
@@ -111,8 +111,7 @@ static inline sl_payload driven_plain(driven_node *d, driven_neighbour *n, float
     const size_t from = n->part * d->part_bytes, all = d->dimension * sizeof(float),
                  bytes = all - from < d->part_bytes ? all - from : d->part_bytes;
     if (n->there != NULL)
-        return (sl_payload){n->there + n->part * sl_round_up(d->part_bytes, SL_VEC_ALIGNMENT),
-                            bytes};
+        return (sl_payload){n->there, all};
     if (d->fill != NULL)
         d->fill(n->rank, n->exchange, n->part, out, bytes / sizeof(float));
     return (sl_payload){out, bytes};
@@ -149,7 +148,8 @@ static inline bool driven_take_frame(driven_node *d, driven_neighbour *n) {
     if (d->control_every > 0 && n->part % d->control_every == 0 && !n->busy[n->next])
         n->next = (n->next + 1) % n->count;
     n->held++;
-    if (++n->part == d->parts) {
+    n->part += n->there != NULL ? d->parts : 1;
+    if (n->part == d->parts) {
         n->part = 0;
         n->exchange++;
     }

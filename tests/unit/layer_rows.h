@@ -22,8 +22,6 @@
     }
 #define LAST(k) DENSE(k, false, false)
 #define RELU(k) DENSE(k, false, true)
-#define EACH(k, from)                                                                              \
-    { .kind = SL_LAYER_DENSE, .each = true, .out = {.channels = k}, .shortcut = from }
 #define EMBED(symbols_, k, p)                                                                      \
     { .kind = SL_LAYER_EMBEDDING, .symbols = symbols_, .out = {.channels = k}, .bias = p }
 #define LSTM(k)                                                                                    \

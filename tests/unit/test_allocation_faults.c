@@ -479,3 +479,38 @@ START_TEST(a_session_of_one_agent) {
     sweep("an agent that goes on", train_alone);
     goes_on = false;
 }
+
+/* ---- rounds, beside a monitor that nobody asks ---- */
+
+enum { STEADY = 20, ROUNDS = 120, COUNTED = 1 << 30 };
+
+static long allocated; /* while rank 0 had the rounds in between */
+
+static int watched(void *context, const sl_session_options *o, sl_error *error) {
+    sl_session *s = NULL;
+    float x[D] = {1};
+    int result = peer_start(&s, context, D, x, o, error);
+    THEN(result, sl_session_serve(s, "127.0.0.1:0", 0, NULL, error));
+    for (int round = 0; round < ROUNDS && result == 0; round++) {
+        if (o->rank == 0 && round == STEADY)
+            atomic_store(&left, COUNTED);
+        if (o->rank == 0 && round == ROUNDS - STEADY)
+            allocated = COUNTED - atomic_exchange(&left, ALWAYS);
+        result = sl_session_mix(s, x, error);
+    }
+    if (result == 0)
+        return sl_session_leave(&s, error);
+    sl_session_abort(&s, NULL);
+    return result;
+}
+
+START_LOOP_TEST(rounds_allocate_nothing, sizeof loops / sizeof *loops) {
+    peer_thread threads[PEERS];
+    sl_session_options options;
+    sl_session_defaults(&options, sizeof options);
+    options.same_start = 1;
+    run_agents(threads, PEERS, watched, (void *)(uintptr_t)loops[_i], &options);
+    for (int i = 0; i < PEERS; i++)
+        ck_assert_msg(threads[i].result == 0, "%s", threads[i].error.text);
+    ck_assert_msg(allocated == 0, "%s: %ld allocations", loops[_i], allocated);
+}

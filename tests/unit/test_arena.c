@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-#include "arena/arena.h"
+#include "arena/window.h"
 #include "harness.h"
 
 enum { BYTES = 65536, OTHER_USER = 65534 };
@@ -182,6 +182,49 @@ START_TEST(nothing_outside_it_is_reached) {
         ck_assert_msg((sl_arena_map_at(map, rows[i].offset, rows[i].bytes) != NULL) ==
                           rows[i].is_inside,
                       "row %zu", i);
+}
+
+/* ---- a window on rooms ---- */
+
+/* Rooms of a page, and what it shows; the last byte alone changes. */
+static void look_through(sl_window *w, uint8_t *rooms, size_t page) {
+    uint8_t *here = sl_window_memory(w);
+    memset(here, 1, page);
+    ck_assert(!sl_window_attach(w, arena, rooms, page - 64));
+    ck_assert(sl_window_attach(w, arena, rooms, page));
+    ck_assert(!sl_window_attach(w, arena, rooms, page));
+    EXPECT_WELL(sl_window_show(w, 1, &error));
+    ck_assert(here[0] == 7 && sl_window_shows(w) == 1);
+    here[0] = 2;
+    EXPECT_WELL(sl_window_freeze(w, &error));
+    ck_assert(here[0] == 2 && rooms[page] == 2 && sl_window_find_change(w) == page);
+    here[0] = 2; /* as it was */
+    ck_assert_uint_eq(sl_window_find_change(w), page);
+    rooms[page] = 3; /* its owner's: a page that was given back shows it */
+    ck_assert_uint_eq(here[0], 3);
+    here[page - 1] = 9;
+    ck_assert(rooms[2 * page - 1] == 7 && sl_window_find_change(w) == page - 1);
+    EXPECT_WELL(sl_window_show(w, 2, &error));
+    here[0] = 4;
+    ck_assert(rooms[2 * page] == 4 && rooms[page] == 3 && here[page - 1] == 7);
+    EXPECT_WELL(sl_window_show(w, SL_WINDOW_OWN, &error));
+    ck_assert_uint_eq(here[0], 1);
+    EXPECT_WELL(sl_window_show(w, 2, &error));
+    sl_window_detach(w);
+    here[1] = 5;
+    ck_assert(here[0] == 4 && rooms[2 * page + 1] == 7);
+}
+
+START_TEST(a_window_shows_rooms_and_what_is_written_to_a_frozen_one_is_its_own) {
+    const struct rlimit none = {0, 0}; /* no descriptor, as for /proc/self/pagemap */
+    for (int k = 0; k < 2; k++) {
+        sl_window *w;
+        EXPECT_WELL(sl_window_open(&w, 100, &error));
+        memset(sl_arena_memory(arena), 7, BYTES);
+        look_through(w, sl_arena_memory(arena), sl_window_unit());
+        sl_window_close(&w);
+        ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+    }
 }
 
 START_TEST(what_does_not_fit_a_limit_is_refused_with_its_size) {

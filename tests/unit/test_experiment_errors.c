@@ -148,17 +148,19 @@ START_TEST(a_key_without_effect_is_warned_of) {
     expect_warning(WITH("'optimizer': {'schedule': {'name': 'cosine', 'milestones': [0.5]}}"), NULL,
                    "optimizer.schedule.milestones has no effect");
     expect_warning(SMALLEST, "algorithm.period=5",
-                   "algorithm.period has no effect with algorithm.name d-psgd; only noloco "
-                   "local-sgd slowmo diloco easgd use it");
+                   "algorithm.period has no effect with algorithm.name d-psgd; only noloco, "
+                   "local-sgd, slowmo, diloco and easgd use it");
     expect_warning(SMALLEST, "algorithm.all_reduce=tree",
-                   "algorithm.all_reduce has no effect with algorithm.name d-psgd; only gossip-pga "
-                   "all-reduce local-sgd gmc dgc powersgd fetch-sgd slowmo diloco use it");
+                   "algorithm.all_reduce has no effect with algorithm.name d-psgd; only "
+                   "gossip-pga, all-reduce, local-sgd, gmc, dgc, powersgd, fetch-sgd, slowmo and "
+                   "diloco use it");
     expect_warning(WITH("'algorithm': 'all-reduce'"), "algorithm.group=2",
                    "algorithm.group has no effect with algorithm.all_reduce ring; only "
-                   "hierarchical torus-2d two-rings use it");
+                   "hierarchical, torus-2d and two-rings use it");
     expect_warning(SMALLEST, "algorithm.compressor.k=3",
                    "algorithm.compressor.k has no effect with algorithm.compressor.name identity; "
-                   "only top-k random-k stc sbc pos-neg magnitude-dropping shared-mask use it");
+                   "only top-k, random-k, stc, sbc, pos-neg, magnitude-dropping and shared-mask "
+                   "use it");
     expect_warning(WITH("'algorithm': 'local-sgd'"), "algorithm.period=5", NULL);
     expect_warning(WITH("'data': {'partition': {'alpha': 3}}"), NULL, "data.partition.alpha");
     put(at("q.json"), "{\"A\": [], \"b\": [], \"x0\": []}");

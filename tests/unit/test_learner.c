@@ -1,6 +1,4 @@
 /* test_learner.c - the quadratic, determinism, and what digits and texts can teach. */
-#include <fcntl.h>
-
 #include "learner/data/data.h"
 #include "learner/quadratic.h"
 #include "learners.h"
@@ -148,26 +146,9 @@ START_TEST(epochs_become_rounds_rounded_up) {
     ck_assert_uint_eq(rounds_of(&e), 1);
     e.rounds = 7;
     ck_assert_uint_eq(rounds_of(&e), 7);
-}
-
-START_TEST(a_quadratic_learner_starts_where_its_file_says) {
-    sl_learner_settings e = settings_of(SL_MODEL_QUADRATIC, 2);
-    const char *json = TWO_NODES "\"x0\": [[1, -1], [0.5, 2]]}";
-    strcpy(e.model.path, "/tmp/starling-quadratic-XXXXXX");
-    int fd = mkstemp(e.model.path);
-    ck_assert_int_eq(write(fd, json, strlen(json)), (int)strlen(json));
-    close(fd);
-    sl_learner *learner = open_learner(&e);
-    unlink(e.model.path);
-    float x[2], g[2];
-    ck_assert_uint_eq(sl_learner_dimension(learner), 2);
-    ck_assert_uint_eq(sl_learner_rounds(learner), 5);
-    ck_assert_uint_eq(sl_learner_epoch_rounds(learner), 1);
-    sl_learner_initial(learner, 1, x);
-    ck_assert_float_eq(x[0], 0.5f);
-    ck_assert_float_eq(x[1], 2);
-    ck_assert_double_eq(sl_learner_gradient(learner, 1, 1, x, g), 0.5 * (0.25 + 4 + 2.25));
-    ck_assert(isnan(sl_learner_evaluate(learner, x).accuracy));
+    e = settings_of(SL_MODEL_QUADRATIC, 4); /* whose epoch is a round */
+    strcpy(e.model.path, "examples/quadratic-problem.json");
+    ck_assert_uint_eq(sl_learner_rounds(open_learner(&e)), 5);
 }
 
 static void expect_refusal(const sl_learner_settings *e, int code, const char *said) {

@@ -1,5 +1,6 @@
 /* test_metrics.c - what /metrics says of many edges, of numbers that are not known, and of odd
  * names. */
+#include "base/clock.h"
 #include "harness.h"
 #include "monitor/metrics.h"
 
@@ -37,6 +38,7 @@ static void check_row(const char *text, const char *row) {
 static void know_nothing(void) {
     progress = (sl_agent_progress){.record = {.evaluation = {NAN, NAN}, .times = {.wait = 1.5}},
                                    .distance = NAN,
+                                   .contraction = NAN,
                                    .exchange = 9};
 }
 
@@ -58,14 +60,18 @@ START_TEST(each_edge_has_a_row) {
     know_nothing();
     progress.record.round.round = 12;
     progress.members = 8;
+    progress.contraction = 0.5;
     edges = SL_METRICS_EDGES_MAX;
+    const double began_s = sl_clock_seconds();
     const char *text = write_all();
+    printf("%u edges are written in %.2f ms\n", edges, 1e3 * (sl_clock_seconds() - began_s));
     check_row(text, "starling_edge_up{peer=\"1\"} 1");
     check_row(text, "starling_edge_up{peer=\"2\"} 0");
     check_row(text, "starling_edge_round_lag{peer=\"1\"} -1");
     check_row(text, "starling_edge_round_trip_seconds{peer=\"3\"} 0.25");
     check_row(text, "starling_edge_reconnects_total{peer=\"64\"} 63");
     check_row(text, "starling_members 8");
+    check_row(text, "starling_contraction_ratio 0.5");
     check_row(text, "starling_contraction_predicted_ratio 0.75");
     ck_assert(strstr(text, "starling_edge_round_lag{peer=\"2\"}") == NULL);
     ck_assert(strstr(text, "starling_edge_round_trip_seconds{peer=\"1\"}") == NULL);

@@ -1,7 +1,7 @@
 /* test_route.c - what the forms of an all-reduce cost. That they sum, and that both ends of an edge
  * agree, tests/parity/test_algorithms.py and fault_world.c show. */
 #include "harness.h"
-#include "node/form.h"
+#include "route/form.h"
 
 /* Steps of both halves, and elements that the busiest sends, of 2^12 times 9: each cut is even. */
 START_TEST(forms_cost_what_the_table_says) {

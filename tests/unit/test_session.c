@@ -10,6 +10,9 @@ enum { D = 3000, N = 4 };
 static const char ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"ring\"}, "
                            "\"transport\": {\"chunk_bytes\": 4096}}";
 
+static const char directed_ring[] = "{\"topology\": {\"nodes\": 4, \"family\": \"directed-ring\"}, "
+                                    "\"transport\": {\"chunk_bytes\": 4096}}";
+
 /* What the peers' functions work with. */
 typedef struct scene {
     const char *experiment;
@@ -231,6 +234,74 @@ START_TEST(tensors_that_come_one_by_one_have_the_bits_of_mix) {
     ck_assert_mem_eq(other->x, world->x, sizeof world->x);
     run_as_agents(N, mix_by_tensors, world);
     ck_assert_mem_eq(other->x, world->x, sizeof world->x);
+}
+
+/* ---- where neighbours read it ---- */
+
+static enum { WELL, AVERAGED, DIRECTED, WRONG } way;
+
+/* A round. Each peer is late at another time, and on a directed ring rank 1 reads late what comes
+ * of rank 0, which need not wait for it. */
+static int exchange_late(sl_session *s, float *x, int k, int64_t rank, sl_error *e) {
+    const struct timespec late = {.tv_nsec = (rank == 1 ? 6 : (7 * k + 5 * rank) % 4) * 1000000};
+    nanosleep(&late, NULL);
+    if (k % 4 == 3)
+        return sl_session_mix(s, x, e);
+    int result = sl_session_begin(s, x, e);
+    if (way == WRONG && rank == 1 && k == 9)
+        x[D / 2] = 1e9F;
+    return THEN(result, sl_session_end(s, x, e));
+}
+
+/* The first one moves in, and may not know yet that others read there. */
+static void expect_no_copies(sl_session *s) {
+    const struct timespec until_seen = {.tv_nsec = 600000000};
+    sl_session_report r = {.size = sizeof r};
+    nanosleep(&until_seen, NULL);
+    ck_assert_int_eq(sl_session_status(s, &r, NULL), 0);
+    ck_assert_uint_le(r.bytes_copied, 3 * sizeof world->x[0]);
+}
+
+/* In `world` x is at home. In an average, others' rounds go on with the model of the last one. */
+static int train_at_home(void *context, const sl_session_options *o, sl_error *e) {
+    enum { ROUNDS = 14 };
+    sl_session_options own = *o;
+    float *x = ((scene *)context)->x[o->rank], *given = x;
+    sl_session *s;
+    int result = context == world ? sl_session_home_open(&own.home, D, &x, e) : 0;
+    descent_fill(x, D, o->rank);
+    THEN(result, peer_start(&s, ((scene *)context)->experiment, D, x, &own, e));
+    for (int k = 0; k < ROUNDS && result == 0; k++) {
+        result = exchange_late(s, x, k, o->rank, e);
+        descent_step(x, x, D, o->rank);
+        if (way == AVERAGED && k == 5 && o->rank != 2)
+            THEN(result, sl_session_average(s, x, NULL, NULL, e));
+    }
+    if (way == WELL && context == world && result == 0)
+        expect_no_copies(s);
+    result = end_session(s, result, e);
+    memmove(given, x, sizeof world->x[0]);
+    sl_session_home_close(&own.home);
+    return result;
+}
+
+START_TEST(x_at_home_is_sent_without_a_copy_and_has_the_bits_of_others) {
+    options.overlap = options.borrow = 1;
+    for (way = WELL; way <= DIRECTED; way++) {
+        world->experiment = other->experiment = way == DIRECTED ? directed_ring : ring;
+        run_simulated(other->experiment, N, train_at_home, other);
+        run_as_agents(N, train_at_home, world);
+        ck_assert_mem_eq(other->x, world->x, sizeof world->x);
+    }
+}
+
+START_TEST(what_is_written_at_home_while_it_is_read_is_nobody_else_s) {
+    options.overlap = options.borrow = 1;
+    way = WRONG;
+    run_agents(threads, N, train_at_home, world, &options);
+    expect_refused(threads[1].result, "x was changed between begin and end", &threads[1].error);
+    for (int i = 0; i < N * D; i++)
+        ck_assert(i == D + D / 2 || world->x[0][i] < 100);
 }
 
 /* ---- status ---- */

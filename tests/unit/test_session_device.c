@@ -1,6 +1,7 @@
 /* test_session_device.c - sessions whose x is on a GPU: the CPU's bits, though each caller's stream
- * is behind; saving, and what is refused. On the emulated device, or on a GPU. */
+ * is behind; tensor by tensor, too; and what is refused. On the emulated device, or on a GPU. */
 #include <dlfcn.h>
+#include <semaphore.h>
 
 #include "descent.h"
 #include "sessions.h"
@@ -19,7 +20,13 @@ static const char choco[] =
 static const char pairs[] = ON_RING("\"name\": \"ad-psgd\"");
 static const char stale[] = ON_RING("\"name\": \"d-psgd\", \"staleness\": 2");
 static const char late[] = ON_RING("\"name\": \"sgp\", \"overlap_rounds\": 1");
-static const char *on_gpu[] = {"device=cuda:0"};
+static const char blocking[] =
+    "{\"topology\": {\"nodes\": 3, \"family\": \"ring\"}, \"algorithm\": {\"name\": \"d-psgd\","
+    " \"variant\": \"adapt-then-combine\"}, \"transport\": {\"chunk_bytes\": 4096}}";
+static const char all_reduce[] = "{\"topology\": {\"nodes\": 3, \"family\": \"ring\"}, "
+                                 "\"algorithm\": {\"name\": \"all-reduce\", \"all_reduce\": "
+                                 "\"star\"}, \"transport\": {\"chunk_bytes\": 4096}}";
+static const char *on_gpu[] = {"device=cuda:0", "transport.overlap=layers"};
 static const sl_vec_ops *vec;
 
 /* A peer's numbers, and on a GPU the caller's stream, which is always behind. */
@@ -30,7 +37,7 @@ typedef struct caller {
 
 typedef struct scene {
     const char *experiment;
-    bool on_gpu, overlaps, in_pieces;
+    bool on_gpu, overlaps, in_pieces, by_layers;
     int rounds;
     float start[N][D], x[N][D], average[N][D];
     double distance[N];
@@ -97,18 +104,24 @@ static void read_x(const scene *w, const caller *c, float *out) {
 }
 
 /* On a GPU x changes when the stream comes to it, behind long copies: after the call. */
-static void write_x(const scene *w, const caller *c, const float *from) {
+static void write_part(const scene *w, const caller *c, const float *from, size_t at,
+                       size_t count) {
+    const size_t bytes = count * sizeof *from;
     if (!w->on_gpu) {
-        memcpy(c->x, from, BYTES);
+        memcpy(c->x + at, from + at, bytes);
         return;
     }
-    vec->copy_in(c->stepped, from, BYTES);
+    vec->copy_in(c->stepped + at, from + at, bytes);
     vec->fence(NULL);
     vec->guest->enter(c->stream);
     for (int i = 0; i < 8; i++)
         vec->copy(c->slow, c->slow + SLOW_FLOATS, SLOW_FLOATS * sizeof(float));
-    vec->copy(c->x, c->stepped, BYTES);
+    vec->copy(c->x + at, c->stepped + at, bytes);
     vec->guest->leave();
+}
+
+static void write_x(const scene *w, const caller *c, const float *from) {
+    write_part(w, c, from, 0, D);
 }
 
 /* ---- what a peer does ---- */
@@ -120,16 +133,46 @@ static int place(sl_session *s, const scene *w, const caller *c, float **out, sl
     return w->in_pieces ? sl_session_place(s, pieces, e) : 0;
 }
 
+typedef struct hook {
+    sl_session *session;
+    int result;
+    sl_error error;
+} hook;
+
+static void *give_all(void *context) {
+    hook *h = context;
+    vec->release(vec->allocate(1)); /* by which the thread is on the device */
+    h->result = sl_session_final(h->session, NULL, 0, &h->error);
+    return NULL;
+}
+
+/* The last part's hook is on a thread of its own, as torch has one for the device. */
+static int by_layers(sl_session *s, const scene *w, const caller *c, const float *x, sl_error *e) {
+    hook h = {.session = s};
+    pthread_t thread;
+    write_part(w, c, x, FIRST, D - FIRST);
+    int result = sl_session_final(s, NULL, 1, e);
+    write_part(w, c, x, 0, FIRST);
+    if (result != 0 || pthread_create(&thread, NULL, give_all, &h) != 0)
+        return result;
+    pthread_join(thread, NULL);
+    *e = h.error;
+    result = THEN(h.result, sl_session_await(s, NULL, 0, 1, e));
+    return THEN(result, sl_session_await(s, NULL, 1, 1, e));
+}
+
 static int one_round(sl_session *s, const scene *w, const caller *c, int64_t rank, sl_error *e) {
     static _Thread_local float at[D], x[D];
     float *taken;
     read_x(w, c, at);
     memcpy(x, at, BYTES);
-    if (!w->overlaps) {
+    if (!w->overlaps)
         descent_step(x, at, D, rank);
-        write_x(w, c, x);
-    }
     int result = place(s, w, c, &taken, e);
+    if (w->by_layers)
+        return THEN(result, by_layers(s, w, c, x, e));
+    if (!w->overlaps)
+        write_x(w, c, x);
     if (!w->overlaps && result == 0)
         result = sl_session_mix(s, taken, e);
     if (w->overlaps && result == 0)
@@ -194,7 +237,7 @@ static sl_session_options options_of(const scene *w) {
     o.tensor_count = w->in_pieces ? 2 : 0;
     o.overlap = w->overlaps;
     o.overrides = on_gpu;
-    o.override_count = w->on_gpu;
+    o.override_count = (uint64_t)w->on_gpu + w->by_layers;
     return o;
 }
 
@@ -223,12 +266,14 @@ static void expect_cpu_bits(void) {
 
 static const struct {
     const char *experiment;
-    bool overlaps, same_start, in_pieces;
+    bool overlaps, same_start, in_pieces, by_layers;
     bool by_order; /* of what happened when: only simulations repeat it */
-} forms[] = {{ring, false, false, false, false}, {ring, true, false, true, false},
-             {choco, false, true, false, false}, {choco, false, true, true, false},
-             {late, false, false, false, false}, {late, false, true, true, false},
-             {pairs, false, false, false, true}, {stale, false, true, true, true}};
+} forms[] = {
+    {ring, false, false, false, false, false},   {ring, true, false, true, false, false},
+    {choco, false, true, false, false, false},   {choco, false, true, true, false, false},
+    {blocking, false, false, true, true, false}, {all_reduce, false, false, true, true, false},
+    {late, false, false, false, false, false},   {late, false, true, true, false, false},
+    {pairs, false, false, false, false, true},   {stale, false, true, true, false, true}};
 enum { FORMS = sizeof forms / sizeof *forms };
 
 static void take_form(int i) {
@@ -238,6 +283,7 @@ static void take_form(int i) {
     *gpu = *cpu;
     gpu->on_gpu = true;
     gpu->in_pieces = forms[i].in_pieces;
+    gpu->by_layers = forms[i].by_layers;
     simulate(cpu);
 }
 
@@ -246,11 +292,44 @@ FIXTURES(setup, teardown);
 START_LOOP_TEST(agents_have_the_bits_of_the_cpu, FORMS) {
     take_form(_i);
     run_peers(gpu, train);
-    if (forms[_i].by_order) {
+    if (forms[_i].by_order)
         ck_assert_mem_eq(gpu->average[0], gpu->average[N - 1], BYTES);
-        simulate(gpu);
-    }
+    else
+        expect_cpu_bits();
+    simulate(gpu);
     expect_cpu_bits();
+}
+
+/* Rank 0 has the last tensor of all before the others give their first. */
+static sem_t came;
+static int give_late(void *context, const sl_session_options *o, sl_error *e) {
+    const scene *w = context;
+    sl_session *s;
+    float *taken;
+    int result = sl_session_join(&s, w->experiment, D, o, e);
+    if (result != 0)
+        return result;
+    caller c = open_caller(w, o->rank);
+    write_x(w, &c, w->start[o->rank]);
+    sl_session_stream(s, c.stream, e);
+    THEN(result, place(s, w, &c, &taken, e));
+    THEN(result, sl_session_start(s, NULL, e));
+    THEN(result, sl_session_final(s, NULL, 1, e));
+    if (o->rank > 0)
+        sem_wait(&came);
+    THEN(result, sl_session_final(s, NULL, 0, e));
+    THEN(result, sl_session_await(s, NULL, 1, 1, e));
+    for (int i = 1; i < N && o->rank == 0; i++)
+        sem_post(&came);
+    result = end_session(s, THEN(result, sl_session_await(s, NULL, 0, 1, e)), e);
+    close_caller(w, &c);
+    return result;
+}
+
+START_TEST(a_tensor_comes_before_the_round_is_over) {
+    take_form(4);
+    sem_init(&came, 0, 0);
+    run_peers(gpu, give_late);
 }
 
 /* ---- what is refused ---- */

@@ -14,7 +14,7 @@ enum { ARENAS_MAX = 1024 };
 struct sl_arena {
     uint8_t *memory;
     size_t bytes;
-    uint32_t number;
+    uint32_t number, holders;
 };
 
 struct sl_arena_map {
@@ -53,7 +53,7 @@ int sl_arena_open(sl_arena **out, size_t bytes, sl_error *error) {
     }
     uint8_t *whole = world_allocate(bytes + SL_VEC_ALIGNMENT);
     uint8_t *memory = whole + (SL_VEC_ALIGNMENT - (uintptr_t)whole % SL_VEC_ALIGNMENT);
-    *a = (sl_arena){memory, bytes, made};
+    *a = (sl_arena){memory, bytes, made, 1};
     arenas[made].whole = whole;
     arenas[made++].memory = memory;
     hold(process_current(), bytes);
@@ -79,10 +79,22 @@ bool sl_arena_holds(const sl_arena *a, const void *memory) {
 
 /* Others may have it still: the memory goes with the world. */
 void sl_arena_close(sl_arena **arena) {
-    if (*arena != NULL)
-        process_current()->bytes -= (*arena)->bytes;
-    free(*arena);
+    sl_arena *a = *arena;
     *arena = NULL;
+    if (a == NULL || --a->holders > 0)
+        return;
+    process_current()->bytes -= a->bytes;
+    free(a);
+}
+
+sl_arena *sl_arena_hold(sl_arena *a) {
+    a->holders++;
+    return a;
+}
+
+int sl_arena_descriptor(const sl_arena *a) {
+    (void)a;
+    return -1;
 }
 
 uint8_t *sl_arena_memory(const sl_arena *a) {

@@ -83,6 +83,7 @@ static void look(doctor *d) {
     look_at_deadlines(d);
     look_at_names(d);
     const int listener = look_at_listening(d); /* from now on others are answered */
+    look_at_page(d);
     look_at_others(d, listener);
     if (listener >= 0)
         close(listener);

@@ -43,6 +43,8 @@ void look_at_roster(doctor *d);
 void look_at_names(doctor *d);
 /* A listening socket at the place of this rank; -1: there is none. */
 int look_at_listening(doctor *d);
+/* page.c: where agents show their page. */
+void look_at_page(doctor *d);
 /* others.c: who answers at the roster's places, until all do or time is up. listener: of the
  * caller; -1: none. */
 void look_at_others(doctor *d, int listener);

@@ -1,5 +1,4 @@
 /* limits.c - what the system lets agents take: cores, memory, descriptors, locked memory. */
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 
 #include "doctor/doctor.h"
+#include "starling/cores.h"
 
 enum { TEXT_BYTES = 64, TRIED_BYTES_MAX = 1 << 30 };
 static const double near_share = 0.8; /* of what there is */
@@ -17,29 +17,13 @@ static double megabytes(double bytes) {
 
 /* ---- cores ---- */
 
-/* Of a container: "MAX PERIOD" in microseconds; 0: no limit. */
-static double quota(void) {
-    double most = 0, period = 0;
-    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "re");
-    if (file == NULL)
-        return 0;
-    const bool is_limited = fscanf(file, "%lf %lf", &most, &period) == 2 && period > 0;
-    fclose(file);
-    return is_limited ? most / period : 0;
-}
-
 void look_at_cores(doctor *d) {
-    cpu_set_t set;
-    const double limit = quota();
-    double cores = sched_getaffinity(0, sizeof set, &set) == 0
-                       ? CPU_COUNT(&set)
-                       : (double)sysconf(_SC_NPROCESSORS_ONLN);
-    cores = limit > 0 && limit < cores ? limit : cores;
+    const double cores = sl_cores();
     if (d->agents > cores)
         report_warn(&d->report, "cores",
                     "give this host fewer agents, or more cores (taskset, cpuset, cpu.max)",
-                    "%u agents will share %.3g: gradients take %.3g times as long", d->agents,
-                    cores, d->agents / cores);
+                    "%u agent%s will share %.3g: gradients take %.3g times as long", d->agents,
+                    d->agents == 1 ? "" : "s", cores, d->agents / cores);
     else
         report_ok(&d->report, "cores", "%.3g for %u agent%s", cores, d->agents,
                   d->agents == 1 ? "" : "s");

@@ -3,7 +3,7 @@
 
 #include "run/run_page.h"
 
-static sl_monitor_place place_of(const sl_experiment *e) {
+sl_monitor_place agent_page_place(const sl_experiment *e) {
     const sl_show_place said = run_page_place(e);
     return (sl_monitor_place){
         .at = said.at, .key = said.key, .allow = said.allow, .is_public = said.is_public};
@@ -11,7 +11,7 @@ static sl_monitor_place place_of(const sl_experiment *e) {
 
 int agent_page_listen(agent_page *l, const sl_monitor_subject *of, const char *folder,
                       sl_error *error) {
-    sl_monitor_place place = place_of(of->experiment);
+    sl_monitor_place place = agent_page_place(of->experiment);
     if (place.at[0] == '\0')
         return 0;
     l->page = sl_board_page_open(folder);
@@ -23,7 +23,7 @@ int agent_page_listen(agent_page *l, const sl_monitor_subject *of, const char *f
 
 void agent_page_show_neighbours(agent_page *l, const sl_monitor_subject *of,
                                 const sl_roster *roster) {
-    const sl_monitor_place place = place_of(of->experiment);
+    const sl_monitor_place place = agent_page_place(of->experiment);
     sl_asked_port *ports;
     if (l->page == NULL)
         return;

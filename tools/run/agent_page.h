@@ -13,6 +13,8 @@ typedef struct agent_page {
     sl_board_page *page; /* there */
 } agent_page;
 
+/* What monitor.* says of it. */
+sl_monitor_place agent_page_place(const sl_experiment *experiment);
 /* At monitor.listen, if the experiment says one. */
 int agent_page_listen(agent_page *l, const sl_monitor_subject *of, const char *folder,
                       sl_error *error);

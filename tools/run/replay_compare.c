@@ -153,6 +153,14 @@ static bool name_number(replay_difference *d, const row *first, const json_t *ag
     return false;
 }
 
+static void name_end(replay_difference *d, const row *first) {
+    char log[32] = "";
+    if (d->apart)
+        snprintf(log, sizeof log, ": acts-%u.jsonl ends before it", first->node);
+    snprintf(d->text, sizeof d->text, "node %u does not come to round %" PRIu64 " here%s",
+             first->node, first->round, log);
+}
+
 /* Who joins again, after the others have gone on, may have lines of before: of two of a round the
  * later one counts, and one after `whole` need not be there again. */
 static void compare_rows(replay_difference *d, const rows *first, const rows *again,
@@ -165,7 +173,9 @@ static void compare_rows(replay_difference *d, const rows *first, const rows *ag
         if ((other == NULL && mine->round > e->whole) ||
             (i + 1 < first->count && by_round(mine, mine + 1) == 0))
             continue;
-        if (name_number(d, mine, other != NULL ? other->object : NULL))
+        if (other == NULL)
+            name_end(d, mine);
+        if (other == NULL || name_number(d, mine, other->object))
             return;
         d->lines++;
     }

@@ -23,7 +23,7 @@
 #ifndef SL_COLLECTIVE_H
 #define SL_COLLECTIVE_H
 
-#include "node/tree.h"
+#include "route/tree.h"
 #include "starling/agent.h"
 
 typedef enum sl_meet {

@@ -1,9 +1,9 @@
-/* tree_position.h - this agent's place in the tree over the agents of a view (node/tree.h). */
+/* tree_position.h - this agent's place in the tree over the agents of a view (route/tree.h). */
 #ifndef SL_TREE_POSITION_H
 #define SL_TREE_POSITION_H
 
 #include "agent/peers/neighbour.h"
-#include "node/tree.h"
+#include "route/tree.h"
 
 /* Its neighbours in the tree: the children in rising order, then the parent. */
 typedef struct sl_tree_position {

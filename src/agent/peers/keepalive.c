@@ -45,7 +45,8 @@ static bool must_beat(const sl_neighbour *n) {
 static void beat(sl_neighbour *n) {
     uint8_t payload[SL_HEARTBEAT_BYTES];
     sl_heartbeat_encode(&n->side->now.says, payload);
-    if (!sl_neighbour_send_control(n, SL_FRAME_HEARTBEAT, 0, payload, sizeof payload))
+    const sl_frame frame = {.type = SL_FRAME_HEARTBEAT, .payload_bytes = sizeof payload};
+    if (!sl_neighbour_send_control(n, frame, payload))
         return;
     n->link.beats.news_told = n->side->now.news;
     n->link.beats.waits_told = sl_heartbeat_waits_long(&n->side->now.says);

@@ -5,6 +5,10 @@
  * that is copied there or has a room, of sums and of models for others. All else is as it is
  * without: the frame has its number, its buffer and its credit.
  *
+ * Parts of a vector that stays there need one frame for many: on the host for a few, which are in
+ * cache, on a device for all, which it then adds in one launch. Such a frame has no other way: what
+ * a process reads it reads over each connection.
+ *
  * Where both keep their vectors on GPUs, the arena is one's memory, and the other one's kernels
  * read it; if its GPU cannot, that of the host is offered next.
  *
@@ -19,8 +23,11 @@
 #include "starling/vec.h"
 #include "wire/checksum.h"
 
+/* Parts in one reference to memory of the host: some 1.7 MB, which their sender has in cache. */
+enum { ROW_ON_HOST = 15 };
+
 static void offer(sl_neighbour *n, const sl_arena *arena) {
-    n->link.lent = arena;
+    n->process.lent = arena;
     n->link.offers = (n->link.to.key[0] | n->link.to.key[1]) != 0;
     n->link.awaits = n->link.offers && arena != NULL &&
                      sl_arena_post(arena, &n->link.to, &n->link.offer, n->process.why_apart);
@@ -29,6 +36,8 @@ static void offer(sl_neighbour *n, const sl_arena *arena) {
 }
 
 void sl_neighbour_hand_over(sl_neighbour *n, const sl_mailbox_name *to) {
+    if (n->process.lends)
+        return;
     n->process.why_apart[0] = '\0';
     n->link.to = *to;
     offer(n, n->side->published != NULL ? n->side->published : n->side->arena);
@@ -52,30 +61,41 @@ static bool find(sl_neighbour *n, const sl_memory_offer *offer, char why[SL_AREN
 void sl_neighbour_hear_offer(sl_neighbour *n, const uint8_t payload[SL_OFFER_BYTES]) {
     const sl_memory_offer offer = sl_offer_decode(payload);
     n->link.answers = offer.bytes > 0;
-    n->link.borrows = n->link.answers && n->side->reads && find(n, &offer, n->process.why_apart);
-    if (n->link.borrows)
+    n->process.borrows = n->link.answers && n->side->reads && find(n, &offer, n->process.why_apart);
+    if (n->process.borrows)
         n->process.why_apart[0] = '\0';
-    if (n->link.borrows || !n->link.answers)
+    if (n->process.borrows || !n->link.answers)
         sl_mailbox_close(&n->link.mailbox); /* else there may be a second offer */
 }
 
-void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once) {
-    n->link.lends = n->link.awaits && read_at_once > 0;
+void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once, uint32_t row) {
+    const bool awaits = n->link.awaits;
     n->link.awaits = false;
-    if (n->link.lends)
+    if (!awaits)
+        return;
+    n->process.lends = read_at_once > 0;
+    n->process.row = row > 0 ? row : 1;
+    if (n->process.lends)
         sl_stream_lend(&n->stream, read_at_once);
-    else if (n->link.lent != NULL && n->link.lent == n->side->published)
+    else if (n->process.lent == n->side->published)
         offer(n, n->side->arena);
 }
 
+uint32_t sl_neighbour_row(const sl_neighbour *n) {
+    return !n->process.borrows                 ? 0
+           : sl_arena_map_is_on_device(n->map) ? UINT32_MAX
+           : n->side->reads_in_place           ? ROW_ON_HOST
+                                               : 1;
+}
+
 bool sl_neighbour_reads(const sl_neighbour *n, const void *payload) {
-    return n->link.lends && sl_arena_holds(n->link.lent, payload);
+    return n->process.lends && sl_arena_holds(n->process.lent, payload);
 }
 
 void *sl_side_publish(sl_side *side, const sl_neighbour *neighbours, uint32_t count, size_t bytes) {
     bool any = false;
     for (const sl_neighbour *n = neighbours; n < neighbours + count; n++) {
-        if (n->link.agreed && !(n->link.lends && n->link.lent == side->published))
+        if (n->link.agreed && !(n->process.lends && n->process.lent == side->published))
             return NULL;
         any = any || n->link.agreed;
     }
@@ -96,8 +116,8 @@ const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame,
     if (!frame->refers)
         return n->side->direct ? buffer->rest : here;
     const sl_reference r = sl_reference_decode(here);
-    if (!n->link.borrows || r.bytes > n->side->limits.part_bytes_max ||
-        r.offset % SL_VEC_ALIGNMENT != 0)
+    const uint64_t most = sl_neighbour_row(n) * (uint64_t)n->side->limits.part_bytes_max;
+    if (!n->process.borrows || r.bytes > most || r.offset % SL_VEC_ALIGNMENT != 0)
         return NULL;
     const uint8_t *there = sl_arena_map_at(n->map, r.offset, r.bytes);
     *bytes = r.bytes;
@@ -110,9 +130,10 @@ const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame,
 bool sl_neighbour_fetch(const sl_neighbour *n, sl_frame *frame, uint8_t *payload) {
     const sl_reference r = sl_reference_decode(payload);
     const size_t most = sl_frame_sum_bytes_max(n->side->limits.part_bytes_max, false);
-    const uint8_t *there = n->link.borrows && !sl_arena_map_is_on_device(n->map) && r.bytes <= most
-                               ? sl_arena_map_at(n->map, r.offset, r.bytes)
-                               : NULL;
+    const uint8_t *there =
+        n->process.borrows && !sl_arena_map_is_on_device(n->map) && r.bytes <= most
+            ? sl_arena_map_at(n->map, r.offset, r.bytes)
+            : NULL;
     if (there == NULL)
         return false;
     memcpy(payload, there, r.bytes);
@@ -137,14 +158,14 @@ bool sl_side_shares(const sl_side *side, const void *memory) {
 unsigned sl_side_free_rooms(const sl_neighbour *neighbours, uint32_t count) {
     unsigned rooms = 0;
     for (const sl_neighbour *n = neighbours; n < neighbours + count && rooms == 0; n++)
-        for (uint32_t i = 0; n->link.lends && i < SL_COPIES_ROOMS; i++)
+        for (uint32_t i = 0; n->process.lends && i < SL_COPIES_ROOMS; i++)
             rooms |= (unsigned)(n->side->copies.rooms[i] == 0) << i;
     return rooms;
 }
 
 void sl_neighbour_refer(const sl_neighbour *n, sl_frame *frame, const void *payload,
                         uint8_t out[SL_REFERENCE_BYTES]) {
-    const uint8_t *from = sl_arena_memory(n->link.lent);
+    const uint8_t *from = sl_arena_memory(n->process.lent);
     const sl_reference r = {(uint64_t)((const uint8_t *)payload - from), frame->payload_bytes,
                             frame->payload_sum};
     sl_reference_encode(&r, out);

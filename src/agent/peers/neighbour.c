@@ -416,7 +416,7 @@ static int take_control(sl_neighbour *n, const sl_frame *frame, const uint8_t *p
         sl_neighbour_hear_offer(n, payload);
         break;
     case SL_FRAME_MEMORY:
-        sl_neighbour_hear_answer(n, frame->step);
+        sl_neighbour_hear_answer(n, frame->step, frame->part);
         break;
     case SL_FRAME_CREDIT:
     case SL_FRAME_READY:

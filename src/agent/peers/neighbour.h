@@ -74,9 +74,11 @@ typedef struct sl_side {
                                 with this agent read it; two take turns. NULL: there is none */
     const sl_share_ops *device; /* whose arenas are read where they are; NULL: none */
     size_t published_bytes;
-    uint32_t turn;       /* of the two, the latest that was taken */
-    size_t shared;       /* bytes of `arena` that are taken */
-    bool has_rooms;      /* there the node's model is, too, and moves */
+    uint32_t turn;  /* of the two, the latest that was taken */
+    size_t shared;  /* bytes of `arena` that are taken */
+    bool has_rooms; /* there the node's model is, too, and moves; or what the task lends */
+    float *rooms;   /* these (SL_NODE_ROOMS, room_bytes) */
+    size_t room_bytes;
     bool reads;          /* neighbours' arenas, where it can */
     bool reads_in_place; /* and what is there: nothing that would have to be checked first */
     double now_s;        /* when the loop last looked */
@@ -108,11 +110,8 @@ typedef struct sl_neighbour_link {
     sl_memory_offer offer; /* this agent's to it; bytes 0: none */
     bool offers;           /* it is to be told of that */
     bool awaits;           /* it was, and data waits for its answer */
-    bool lends;            /* the offer is taken */
-    const sl_arena *lent;  /* what was offered last */
     sl_mailbox_name to;    /* where it was put */
     bool answers;          /* its offer is to be answered */
-    bool borrows;          /* it is taken */
     uint64_t attempt;      /* this agent's, to make it; 0: the neighbour made it */
     uint32_t view_told;    /* the view that this agent is in, as it was told last; 0: it was not */
     double dialed_s, heard_s, sent_s;
@@ -127,14 +126,18 @@ typedef struct sl_process {
     uint64_t id;          /* likewise, as views call it: SL_FOUNDER: it began with the run */
     uint64_t attempt;     /* the latest of its attempts to connect */
     bool bye_sent, bye_received;
-    bool parted;         /* both have said BYE, and it closed the connection */
-    bool convicted;      /* its message made no sense: it is not taken back */
-    uint64_t exchange;   /* the latest that it is known to have begun */
-    double exchange_s;   /* since when that is known */
-    uint64_t open;       /* the latest that it is in, or next to be in, as far as is known */
-    uint64_t open_told;  /* likewise, of this agent, as READY has told it */
-    uint32_t view;       /* the latest that it is known to have been in; 0: none */
-    sl_frame_abort ends; /* of what `cause` was the cause */
+    bool parted;          /* both have said BYE, and it closed the connection */
+    bool convicted;       /* its message made no sense: it is not taken back */
+    uint64_t exchange;    /* the latest that it is known to have begun */
+    double exchange_s;    /* since when that is known */
+    uint64_t open;        /* the latest that it is in, or next to be in, as far as is known */
+    uint64_t open_told;   /* likewise, of this agent, as READY has told it */
+    uint32_t view;        /* the latest that it is known to have been in; 0: none */
+    const sl_arena *lent; /* what it was offered last */
+    bool lends;           /* it reads that, over all connections */
+    uint32_t row;         /* parts that a reference to there may be of, at most */
+    bool borrows;         /* this agent reads its memory */
+    sl_frame_abort ends;  /* of what `cause` was the cause */
     char cause[SL_FRAME_TEXT_MAX];    /* what its last ABORT said; "": none has come */
     char why_apart[SL_ARENA_WHY_MAX]; /* why one of the two does not read the other's memory; "": it
                                          does, or that was not asked for */
@@ -188,6 +191,7 @@ typedef struct sl_neighbour {
     bool near;          /* the node exchanges with it; others are there for when it will */
     uint64_t successor; /* incarnation that may take its place; 0: none, SL_ANY_SUCCESSOR: any */
     uint64_t first;     /* data frames to it before part 0 of the message in the outbox */
+    uint32_t row;       /* parts of that message in one frame, but for the last */
     bool mutual;        /* in the step of that message, it sends its own */
     bool awaited;       /* this agent waits for it (waits.c) */
     sl_span out, in;    /* messages to it and from it that are not told yet (tracing.c) */
@@ -253,8 +257,11 @@ void sl_neighbour_drop(sl_neighbour *n, const char *why);
 void sl_neighbour_hand_over(sl_neighbour *n, const sl_mailbox_name *to);
 /* It has put its own into this agent's. */
 void sl_neighbour_hear_offer(sl_neighbour *n, const uint8_t payload[SL_OFFER_BYTES]);
-/* It has told whether it reads what was offered. */
-void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once);
+/* It has told whether it reads what was offered: of so many frames at once, each of so many parts.
+ */
+void sl_neighbour_hear_answer(sl_neighbour *n, uint32_t read_at_once, uint32_t row);
+/* How many parts may a reference to its memory be of? */
+uint32_t sl_neighbour_row(const sl_neighbour *n);
 /* Does it read this where it is? */
 bool sl_neighbour_reads(const sl_neighbour *n, const void *payload);
 /* Device memory for a message of this agent, which has these neighbours; NULL: it has to leave from
@@ -299,12 +306,19 @@ void sl_neighbour_tell_counts(sl_neighbour *n);
 /* Tells that this agent is in this exchange, or through with the one before: where
  * side->now.varies, it gets no more than the first parts of a message until it says so. */
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange);
-/* Is this part of the message in the outbox out of this agent's memory? Did it come? */
+/* The data frame with this part of the message in the outbox. */
+static inline uint64_t sl_neighbour_frame_of(const sl_neighbour *n, uint32_t part) {
+    return n->first + part / n->row;
+}
+/* Is it out of this agent's memory? Did it come? Is there a copy of it? */
 static inline bool sl_neighbour_part_left(const sl_neighbour *n, uint32_t part) {
-    return n->stream.left > n->first + part;
+    return n->stream.left > sl_neighbour_frame_of(n, part);
 }
 static inline bool sl_neighbour_part_came(const sl_neighbour *n, uint32_t part) {
-    return n->stream.acknowledged.data > n->first + part;
+    return n->stream.acknowledged.data > sl_neighbour_frame_of(n, part);
+}
+static inline bool sl_neighbour_part_is_copied(const sl_neighbour *n, uint32_t part) {
+    return sl_stream_has_copy(&n->stream, sl_neighbour_frame_of(n, part));
 }
 /* Has it all left this agent's memory that has begun to? */
 static inline bool sl_neighbour_has_left(const sl_neighbour *n) {
@@ -334,8 +348,7 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error);
  * it is lost. */
 bool sl_neighbour_send(sl_neighbour *n, sl_frame frame, const void *payload, bool own);
 /* A frame of the connection's own, which may be lost. True: on its way. */
-bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, uint32_t step,
-                               const void *payload, size_t bytes);
+bool sl_neighbour_send_control(sl_neighbour *n, sl_frame frame, const void *payload);
 /* Tells it why this agent ends. */
 void sl_neighbour_tell(sl_neighbour *n, const char *cause);
 /* The same: that this agent goes on without it. */

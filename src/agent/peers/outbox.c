@@ -8,6 +8,8 @@
 #include "starling/vec.h"
 #include "wire/checksum.h"
 
+static const size_t reference_bytes_max = 1 << 30; /* a frame says less than 4 GiB */
+
 int sl_outbox_open(sl_outbox *out, sl_node *node, bool direct, bool sums, sl_error *error) {
     uint32_t parts = node != NULL ? sl_node_parts_max(node) : 1;
     sl_outbox box = {.node = node, .direct = direct, .sums = sums};
@@ -66,9 +68,10 @@ void sl_outbox_sum(sl_outbox *box, uint32_t part) {
     box->encode_seconds += sl_clock_seconds() - before_s;
 }
 
-static uint32_t copy(sl_outbox *box, sl_copies *copies, uint32_t part, bool stays) {
+static uint32_t copy(sl_outbox *box, sl_copies *copies, uint32_t part, uint32_t behind,
+                     bool stays) {
     const uint32_t before = box->copies[part];
-    const sl_frame frame = sl_outbox_frame(box, part);
+    const sl_frame frame = sl_outbox_frame(box, part, behind);
     if (before != SL_COPY_NONE && sl_copies_is(copies, before, &frame))
         return before;
     const double before_s = sl_clock_seconds();
@@ -86,11 +89,21 @@ uint32_t sl_outbox_keep(sl_outbox *box, sl_copies *copies, uint32_t part, bool r
     const sl_payload *payload = &box->payloads[part];
     if (box->room != SL_COPY_NONE && (!reads || (uintptr_t)payload->data % SL_VEC_ALIGNMENT == 0))
         return box->room;
-    return reads && payload->bytes > 0 ? copy(box, copies, part, false) : SL_COPY_NONE;
+    return reads && payload->bytes > 0 ? copy(box, copies, part, part + 1, false) : SL_COPY_NONE;
 }
 
-uint32_t sl_outbox_publish(sl_outbox *box, sl_copies *copies, uint32_t part) {
-    return copy(box, copies, part, true);
+uint32_t sl_outbox_publish(sl_outbox *box, sl_copies *copies, uint32_t part, uint32_t behind) {
+    return copy(box, copies, part, behind, true);
+}
+
+/* Each of the parts must be where a copy of it would be. */
+uint32_t sl_outbox_row(const sl_outbox *box, uint32_t most) {
+    const sl_payload *first = &box->payloads[0];
+    if (!box->message.in_row || first->bytes == 0 ||
+        ((uintptr_t)first->data | first->bytes) % SL_VEC_ALIGNMENT != 0)
+        return 1;
+    const size_t fit = reference_bytes_max / first->bytes;
+    return fit < most ? (uint32_t)fit : most;
 }
 
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error) {
@@ -100,7 +113,9 @@ int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error) {
                                                     payload->bytes / sizeof(float), error);
 }
 
-sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part) {
+sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part, uint32_t behind) {
+    const sl_payload *first = &box->payloads[part], *last = &box->payloads[behind - 1];
+    const size_t before = (size_t)((const char *)last->data - (const char *)first->data);
     return (sl_frame){.type = box->direct ? SL_FRAME_DIRECT : SL_FRAME_DATA,
                       .view = box->view,
                       .exchange = box->message.exchange,
@@ -109,6 +124,6 @@ sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part) {
                       .unsummed = !box->sums && !box->direct,
                       .part = part,
                       .scalar = sl_node_scalar(box->node, part),
-                      .payload_bytes = (uint32_t)box->payloads[part].bytes,
+                      .payload_bytes = (uint32_t)(before + last->bytes),
                       .payload_sum = box->checksums[part]};
 }

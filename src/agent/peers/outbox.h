@@ -42,12 +42,15 @@ void sl_outbox_sum(sl_outbox *box, uint32_t part);
 /* Where an encoded part is kept, for one more user: in the room, or in a copy, the one that others
  * use already, if they do. A neighbour that does not read it there needs no copy: SL_COPY_NONE. */
 uint32_t sl_outbox_keep(sl_outbox *box, sl_copies *copies, uint32_t part, bool reads);
-/* The same of one that is in memory of a device that neighbours read. */
-uint32_t sl_outbox_publish(sl_outbox *box, sl_copies *copies, uint32_t part);
+/* The same of parts that are in memory of a device that neighbours read. */
+uint32_t sl_outbox_publish(sl_outbox *box, sl_copies *copies, uint32_t part, uint32_t behind);
+/* How many parts may one frame be of, for a neighbour that reads them where they are, and so many
+ * at most? The first is encoded. */
+uint32_t sl_outbox_row(const sl_outbox *box, uint32_t most);
 /* May an encoded part be sent now? 0, or the lender's error. Its checksum was taken before, or it
  * was copied: what changes after this is refused by its receiver, or of no effect. */
 int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error);
-/* What the frame of an encoded part says beside its sender and its counts. */
-sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part);
+/* What the frame of encoded parts says beside its sender and its counts. */
+sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part, uint32_t behind);
 
 #endif

@@ -9,7 +9,7 @@
 #include "wire/checksum.h"
 
 /* Of a message whose exchange is not open at its receiver: a start while it says that it is. */
-enum { PARTS_EARLY = 2 };
+enum { FRAMES_EARLY = 2 };
 
 static bool is_due(const sl_neighbour *n, uint64_t now, uint64_t told) {
     return now - told >= n->side->limits.told_every;
@@ -61,7 +61,7 @@ static bool hand_over_next(sl_neighbour *n, const sl_sent_frame *next, bool *len
     sl_frame frame = next->frame;
     const void *payload = sl_stream_payload(&n->stream, next);
     const bool is_data = sl_frame_is_data(&frame),
-               reads_host = n->link.lends && n->link.lent == n->side->arena;
+               reads_host = n->process.lends && n->process.lent == n->side->arena;
     *lends = next->copy != SL_COPY_NONE && sl_neighbour_reads(n, payload);
     if (!*lends && sl_arena_holds(n->side->published, payload)) {
         sl_copies_fetch(&n->side->copies, next->copy, n->side->vec);
@@ -119,16 +119,17 @@ static bool may_send_data(const sl_neighbour *n) {
 
 /* An answer is looked for: after the last part, which no data follows, unless a later step's does
  * in time, and where nothing is copied when no more may be sent, too. */
-static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) {
+static bool asks(const sl_neighbour *n, const sl_outbox *outbox, uint32_t behind) {
     const bool copies = n->side->copies.count > 0,
-               waits = n->mutual && outbox->message.stays != SL_STAY_ANSWER && !n->link.lends;
-    return (part + 1 == outbox->message.parts && (waits || !copies)) ||
+               waits = n->mutual && outbox->message.stays != SL_STAY_ANSWER && !n->process.lends;
+    return (behind == outbox->message.parts && (waits || !copies)) ||
            (n->stream.numbered.data + 1 == n->stream.credit && !copies);
 }
 
 /* It still waits for others' data, which this would hold up on its link. */
-static bool is_early(const sl_neighbour *n, const sl_outbox *outbox, uint64_t part) {
-    return n->side->now.varies && part >= PARTS_EARLY && outbox->message.exchange > n->process.open;
+static bool is_early(const sl_neighbour *n, const sl_outbox *outbox, uint32_t part) {
+    return n->side->now.varies && part / n->row >= FRAMES_EARLY &&
+           outbox->message.exchange > n->process.open;
 }
 
 bool sl_neighbour_takes_data(const sl_neighbour *n) {
@@ -145,25 +146,44 @@ bool sl_neighbour_post(sl_neighbour *n, const sl_frame *frame, const void *paylo
     return true;
 }
 
+/* Encodes the parts of the next frame, up to the one behind them: one, or what it reads in a row.
+ */
+static int encode_frame(sl_neighbour *n, sl_outbox *outbox, uint32_t part, uint32_t *behind,
+                        sl_error *error) {
+    int encoded = sl_outbox_encode(outbox, part, error);
+    if (encoded <= 0)
+        return encoded;
+    const void *first = outbox->payloads[0].data;
+    const bool stays = outbox->room != SL_COPY_NONE || sl_arena_holds(n->side->published, first);
+    if (part == 0 && stays && sl_neighbour_reads(n, first))
+        n->row = sl_outbox_row(outbox, n->process.row);
+    const uint32_t left = outbox->message.parts - part;
+    *behind = part + (left < n->row ? left : n->row);
+    for (uint32_t next = part + 1; next < *behind && encoded > 0; next++)
+        encoded = sl_outbox_encode(outbox, next, error);
+    return encoded;
+}
+
 int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) {
-    const uint64_t next = n->stream.numbered.data - n->first;
+    const uint64_t next = (n->stream.numbered.data - n->first) * n->row;
     const uint32_t part = (uint32_t)next;
-    if (!sl_neighbour_takes_data(n) || next >= outbox->message.parts || is_early(n, outbox, next))
+    uint32_t behind;
+    if (!sl_neighbour_takes_data(n) || next >= outbox->message.parts || is_early(n, outbox, part))
         return 0;
-    const int encoded = sl_outbox_encode(outbox, part, error);
+    const int encoded = encode_frame(n, outbox, part, &behind, error);
     if (encoded <= 0)
         return encoded;
     const bool published = sl_arena_holds(n->side->published, outbox->payloads[part].data),
-               reads = n->link.lends && n->link.lent == n->side->arena;
-    const uint32_t copy = published ? sl_outbox_publish(outbox, &n->side->copies, part)
+               reads = n->process.lends && n->process.lent == n->side->arena;
+    const uint32_t copy = published ? sl_outbox_publish(outbox, &n->side->copies, part, behind)
                                     : sl_outbox_keep(outbox, &n->side->copies, part, reads);
     if (!published && !reads)
         sl_outbox_sum(outbox, part);
     const int vouched = sl_outbox_vouch(outbox, part, error);
     if (vouched != 0)
         return vouched;
-    sl_frame frame = sl_outbox_frame(outbox, part);
-    frame.asks = asks(n, outbox, part);
+    sl_frame frame = sl_outbox_frame(outbox, part, behind);
+    frame.asks = asks(n, outbox, behind);
     if (!sl_neighbour_post(n, &frame, outbox->payloads[part].data, copy))
         return sl_fail(error, SL_ENOMEM, "agent %u: out of memory for frames", n->side->rank);
     return 1;
@@ -171,7 +191,7 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
 
 bool sl_neighbour_holds_up(const sl_neighbour *n, const sl_outbox *outbox) {
     const uint32_t part = outbox->gone;
-    if (sl_stream_has_copy(&n->stream, n->first + part))
+    if (sl_neighbour_part_is_copied(n, part))
         return false;
     if (!sl_neighbour_part_left(n, part))
         return part < outbox->encoded || !may_send_data(n) || is_early(n, outbox, part);
@@ -186,14 +206,11 @@ void sl_neighbour_consumed(sl_buffer *buffer) {
 
 /* ---- what belongs to the connection ---- */
 
-bool sl_neighbour_send_control(sl_neighbour *n, sl_frame_type type, uint32_t step,
-                               const void *payload, size_t bytes) {
-    const sl_frame frame = {.type = type,
-                            .view = n->side->now.view,
-                            .exchange = n->side->now.exchange,
-                            .step = step,
-                            .payload_bytes = (uint32_t)bytes,
-                            .payload_sum = bytes > 0 ? sl_checksum(payload, bytes) : 0};
+bool sl_neighbour_send_control(sl_neighbour *n, sl_frame frame, const void *payload) {
+    frame.view = n->side->now.view;
+    frame.exchange = n->side->now.exchange;
+    if (frame.payload_bytes > 0)
+        frame.payload_sum = sl_checksum(payload, frame.payload_bytes);
     if (n->link.connection == NULL || !n->link.hello_sent || !hand_over(n, frame, payload))
         return false;
     n->link.exchange_told = frame.exchange;
@@ -205,11 +222,13 @@ void sl_neighbour_tell_memory(sl_neighbour *n) {
     if (!n->link.agreed || !(n->link.offers || n->link.answers))
         return;
     sl_offer_encode(&n->link.offer, offer);
-    if (n->link.offers && sl_neighbour_send_control(n, SL_FRAME_OFFER, 0, offer, sizeof offer))
+    const sl_frame offers = {.type = SL_FRAME_OFFER, .payload_bytes = sizeof offer},
+                   answers = {.type = SL_FRAME_MEMORY,
+                              .step = n->process.borrows ? n->side->limits.window : 0,
+                              .part = sl_neighbour_row(n)};
+    if (n->link.offers && sl_neighbour_send_control(n, offers, offer))
         n->link.offers = false;
-    if (n->link.answers &&
-        sl_neighbour_send_control(n, SL_FRAME_MEMORY, n->link.borrows ? n->side->limits.window : 0,
-                                  NULL, 0))
+    if (n->link.answers && sl_neighbour_send_control(n, answers, NULL))
         n->link.answers = false;
 }
 
@@ -246,7 +265,7 @@ void sl_neighbour_tell_counts(sl_neighbour *n) {
                      (waits && is_due(n, s->received.data, s->received_told.data)) ||
                      is_due(n, sl_stream_credit(s), s->credit_told);
     if (due && n->link.agreed)
-        sl_neighbour_send_control(n, SL_FRAME_CREDIT, 0, NULL, 0);
+        sl_neighbour_send_control(n, (sl_frame){.type = SL_FRAME_CREDIT}, NULL);
 }
 
 void sl_neighbour_tell_open(sl_neighbour *n, uint64_t exchange) {

@@ -1,7 +1,7 @@
 /* c_sgd.c - the centralized baselines that send gradients as they are.
  *
  *   all-reduce:        x <- x - gamma mom((1/n) sum_i g_i(x)), the sum by a form of all-reduce
- *                      (node/form.h)
+ *                      (route/form.h)
  *   parameter-server:  the same, the sum at one rank or in shards over all ranks
  *
  * Momentum and weight decay come after averaging. Memory beside x, g, momentum: none. Wire, each

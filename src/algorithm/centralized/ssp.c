@@ -229,8 +229,13 @@ static int check_backup(const sl_algorithm_config *config, const sl_topology *to
         return sl_fail(error, SL_EINVAL,
                        "algorithm.directions: \"both\", but with backup the model comes back as it "
                        "is; set it to \"up\"");
+    if (config->server == SL_SERVER_SHARDED)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.backup: %u with algorithm.server \"sharded\", where each shard "
+                       "would take the gradients of other nodes; set algorithm.server to a rank",
+                       config->backup);
     return config->backup < nodes
-               ? check_server(config, topology, error)
+               ? 0
                : sl_fail(error, SL_EINVAL,
                          "algorithm.backup: %u of %u nodes; at least one has to be waited for",
                          config->backup, nodes);

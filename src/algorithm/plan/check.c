@@ -208,6 +208,12 @@ static int check_buffers(const sl_algorithm *a, const sl_algorithm_config *c,
 }
 
 static int check_parameters(const sl_algorithm *a, const sl_algorithm_config *c, sl_error *error) {
+    if (c->staleness > 0 && a->keeps_replicas)
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.staleness: algorithm '%s' keeps replicas of its neighbours' "
+                       "models, which take each message in its round; leave it out, or take "
+                       "d-psgd, which may mix older models",
+                       a->name);
     if (c->replicas != SL_REPLICAS_SUM && !a->keeps_replicas)
         return sl_fail(error, SL_EINVAL,
                        "algorithm.replicas: \"per-neighbour\", but algorithm '%s' keeps none that "

@@ -205,6 +205,7 @@ class _Opening:
         options, stopped = self._options()
         options.same_start, options.joins, options.overlap = same, joins, vector.overlap
         options.borrow = self._borrow and vector.overlap
+        options.home = None if vector.home is None else vector.home.handle
         tensors = _session.Tensors(vector.tensors)
         options.tensors, options.tensor_count = tensors.array, len(tensors.array)
         return self._open(vector, options, stopped), vector, same and not joins

@@ -6,7 +6,8 @@ backward: hook of a parameter: the optimizer steps with this one alone; final():
 step():   what no hook has seen; the last of it leaves
 forward:  before a module: await_() of its parameters
 
-The bits are those of step() and mix().
+The bits are those of step() and mix(). On a GPU nothing here waits for it: what leaves does so when
+the hook's stream has stepped, and a module's stream goes on when its parameters are there.
 """
 
 import inspect
@@ -84,7 +85,10 @@ class Layers:
     # ---- forward ----
 
     def _await(self, runs):
-        if self._over or self._open or not self._peer.exchanging:
+        if self._over or self._open or not self._peer.active:
+            return
+        self._vector.follow_streams()  # of a shared parameter another module may have waited
+        if not self._peer.exchanging:
             return
         for first, count in runs:
             if not self._taken.issuperset(range(first, first + count)):
@@ -112,6 +116,7 @@ class Layers:
             return
         if not self._open:
             self._begin()
+        self._vector.follow_streams()
         p, name = self._parameters[i], self._vector.tensors[i][0]
         if i in self._late:
             raise Error(
@@ -146,6 +151,7 @@ class Layers:
         """step() of what no hook has seen; the round has all then."""
         if not self._open:
             self._begin()
+        self._vector.follow_streams()
         for i, p in enumerate(self._parameters):
             known = self._versions[i]
             if known is not None and p.grad is not None and p.grad._version != known:

@@ -22,6 +22,7 @@ import torch
 from starling import _state
 from starling._library import Error, naming
 from starling._memory import check_torch, stream_of_torch
+from starling._session import Home
 
 DTYPES = ("float32", "bfloat16", "float16")
 DEVICES = ("cpu", "cuda")
@@ -166,11 +167,14 @@ class Module:
 
     is_module = True
     overlap = changes = by_layers = False
+    home = None
 
     def __init__(self, module, device="cpu", borrow=False, gathered=False):
         self.module = unwrapped(module)
         self.is_distributed = self.module is not module
         self._device, self.session = torch.device(device), None
+        self.is_on_gpu = self._device.type != "cpu"
+        self._stream = None  # of follow_streams()
         with naming(f"x is a {type(module).__name__} whose parameters cannot be listed"):
             everything = list(self.module.named_parameters())
             self.names = {name for name, _ in self.module.named_buffers()}
@@ -215,14 +219,11 @@ class Module:
         self._places = (ctypes.c_void_p * len(named))()
 
     def _open_vector(self):
-        if self._device.type != "cpu":
+        if self.is_on_gpu:
             return torch.zeros(self.count, dtype=torch.float32, device=self._device)
         # Not torch's own memory: share_memory() would free what an exchange reads.
-        self._memory = (ctypes.c_float * (self.count + 16))()
-        skipped = -ctypes.addressof(self._memory) % 64
-        return torch.frombuffer(
-            self._memory, dtype=torch.float32, count=self.count, offset=skipped
-        )
+        self.home = Home(self.count)
+        return torch.frombuffer(self.home.array, dtype=torch.float32)
 
     # ---- calls ----
 
@@ -267,7 +268,7 @@ class Module:
                         p.take(purpose, id(p) not in shared)
             if halves:
                 _take_halves(halves, purpose)
-        if self._device.type != "cpu":
+        if self.is_on_gpu:
             self.session.stream(stream_of_torch(self._device))
         if self._vector is not None:
             address = self._parameters[0].home.data_ptr()
@@ -283,10 +284,21 @@ class Module:
         for p in self._parameters:
             if p.memory is p.copy:
                 raise Error(
-                    f"{p.name} is not float32 of its own in one piece of the host's memory, from "
-                    "where transport.overlap sends: leave transport.overlap out"
+                    f"{p.name} is not float32 of its own in one piece of memory of {self._device}, "
+                    "from where transport.overlap sends: leave transport.overlap out"
                 )
         return [p.parameter for p in self._parameters]
+
+    def follow_streams(self):
+        """On a GPU: torch's current stream goes on behind the one of the call before, and the
+        session's next calls by it. Hooks have the stream that their forward() had."""
+        if not self.is_on_gpu:
+            return
+        stream = torch.cuda.current_stream(self._device)
+        if self._stream is not None and self._stream != stream:
+            stream.wait_stream(self._stream)
+        self._stream = stream
+        self.session.stream(stream.cuda_stream)
 
     def check_place(self, first, count):
         """Are these still where in_place() found them? The exchange writes there."""

@@ -127,6 +127,7 @@ class Peer:
         vector = self._exchanged
         if vector.by_layers:
             vector.check_place(0, len(vector.tensors))
+            vector.follow_streams()
         x = None if vector.by_layers else vector.take("end")
         self._exchanged = None
         self._session.end(x)

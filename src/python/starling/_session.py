@@ -4,6 +4,7 @@ import ctypes
 import logging
 import os
 import threading
+import weakref
 
 from starling._library import IS_CORE, CError, Error, call, check_fabric, declare, library
 
@@ -52,6 +53,7 @@ class Options(ctypes.Structure):
         ("joins", _u64),
         ("out", _text),
         ("evaluate", EVALUATE),
+        ("home", ctypes.c_void_p),
     ]
 
 
@@ -75,6 +77,7 @@ class Report(ctypes.Structure):
         ("ahead", _u64),
         ("staleness", _u64),
         ("virtual_s", _double),
+        ("bytes_copied", _u64),
     ]
 
 
@@ -107,6 +110,15 @@ _sum = declare("sl_session_sum", _int, _session, _doubles, _u64, ctypes.POINTER(
 _reload = declare("sl_session_reload", _int, _session, ctypes.c_char_p, _error)
 _port = ctypes.POINTER(ctypes.c_uint16)
 _serve = declare("sl_session_serve", _int, _session, _text, _int, _port, _error)
+_home_open = declare(
+    "sl_session_home_open",
+    _int,
+    ctypes.POINTER(ctypes.c_void_p),
+    _u64,
+    ctypes.POINTER(_floats),
+    _error,
+)
+_home_close = declare("sl_session_home_close", None, ctypes.POINTER(ctypes.c_void_p))
 _leave = declare("sl_session_leave", _int, ctypes.POINTER(_session), _error)
 _abort = declare("sl_session_abort", None, ctypes.POINTER(_session), _text)
 _members = declare("sl_session_members", _u64, _session, ctypes.POINTER(_u64), _u64)
@@ -164,6 +176,17 @@ class Tensors:
             tensor.name, tensor.shape, tensor.axes = name.encode(), sides, len(shape)
 
 
+class Home:
+    """Memory for x, which neighbours of this host read where it is. It stays as long as `array`,
+    which is of ctypes, and who reads that."""
+
+    def __init__(self, count):
+        self.handle, x = ctypes.c_void_p(), _floats()
+        call(_home_open, ctypes.byref(self.handle), count, ctypes.byref(x))
+        self.array = (ctypes.c_float * count).from_address(ctypes.addressof(x.contents))
+        weakref.finalize(self.array, _home_close, ctypes.byref(self.handle)).atexit = False
+
+
 class Session:
     """One sl_session. x: a pointer to the floats, or None where place() has told where they are."""
 
@@ -197,11 +220,11 @@ class Session:
 
     def stream(self, stream):
         """The CUDA stream, a number, on which the next calls' x is written and read."""
-        call(_stream, self._open(), stream)
+        call(_stream, self._of_hooks(), stream)
 
     def place(self, places):
         """From here on x None: at these addresses, one of each tensor."""
-        call(_place, self._open(), places)
+        call(_place, self._of_hooks(), places)
 
     def mix(self, x):
         self._signals.call(_mix, self._open(), x)
@@ -214,10 +237,10 @@ class Session:
 
     def final(self, first):
         """Tensors from this one on are final."""
-        self._signals.call(_final, self._open(), None, first)
+        self._signals.call(_final, self._of_hooks(), None, first)
 
     def await_(self, first, count):
-        self._signals.call(_await, self._open(), None, first, count)
+        self._signals.call(_await, self._of_hooks(), None, first, count)
 
     def average(self, x, average):
         """Fills average (d); returns the distance, NaN where a loss has cut the average."""
@@ -315,8 +338,15 @@ class Session:
                 "this peer joined on another thread, which makes all of its calls (only what is "
                 "known of it, such as peer.round or peer.waiting_for, may be asked from any)"
             )
+        self._of_hooks()
+
+    def _of_hooks(self):
+        """The handle, for calls that hooks of a backward pass make: that of a GPU has a thread of
+        its own, while the one that joined waits."""
+        self._check_process()
         if self._stopped():
             raise Error("the simulation was stopped", "SL_ESTOPPED")
+        return self._handle
 
     def _check_process(self):
         if os.getpid() != self._process:

@@ -16,6 +16,7 @@ module. A session sees each as one vector of float32, wherever its tensors are.
     by_layers   or tensor by tensor, as transport.overlap says?
     result(v)   v (count), a ctypes array of float32, in the form of what was joined
     session     the peer's, which sets it
+    home        a Home, in which all of them are; or None
 """
 
 import ctypes
@@ -54,7 +55,7 @@ class _Plain:
     """What arrays have in common."""
 
     is_module = is_distributed = overlap = by_layers = changes = False
-    session = None
+    session = home = None
 
     def masters(self):
         return {}

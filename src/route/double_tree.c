@@ -1,5 +1,5 @@
 /* double_tree.c - see double_tree.h. */
-#include "node/double_tree.h"
+#include "route/double_tree.h"
 
 /* Elements of a block, at most: long enough that a frame's costs do not matter. */
 static const size_t block_max = 32768;

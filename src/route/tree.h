@@ -9,7 +9,7 @@
 #define SL_TREE_H
 
 #include "starling/algorithm.h"
-#include "starling/node.h"
+#include "starling/view.h"
 
 typedef struct sl_tree {
     uint32_t nodes;    /* of the run */

@@ -1,9 +1,9 @@
 /* form.c - see form.h. Each form says what its first half does. */
-#include "node/form.h"
+#include "route/form.h"
 
 #include <string.h>
 
-#include "node/double_tree.h"
+#include "route/double_tree.h"
 
 static sl_range half_of(sl_range range, bool upper) {
     const size_t middle = (2 * range.from + range.count) / 2;
@@ -13,6 +13,10 @@ static sl_range half_of(sl_range range, bool upper) {
 
 static sl_move rest(void) {
     return (sl_move){.to = SL_NOWHERE, .from = SL_NOWHERE};
+}
+
+static bool is_rest(const sl_move *m) {
+    return m->to == SL_NOWHERE && m->from == SL_NOWHERE;
 }
 
 static sl_move send(uint32_t to, sl_range range) {
@@ -44,30 +48,26 @@ typedef struct line {
     uint32_t first, stride, count, at;
 } line;
 
-static uint32_t place_on(const line *l, uint32_t at) {
-    return l->first + at % l->count * l->stride;
+static uint32_t place_on(line l, uint32_t at) {
+    return l.first + at % l.count * l.stride;
 }
 
 /* After count - 1 steps all is summed up; as many more pass it on. */
-static sl_move round_the_ring(const line *l, sl_range range, uint32_t step) {
-    const uint32_t sent = (l->at + l->count - step % l->count) % l->count,
-                   comes = (sent + l->count - 1) % l->count;
-    return (sl_move){.to = place_on(l, l->at + 1),
-                     .from = place_on(l, l->at + l->count - 1),
-                     .leaves = sl_shard(range, sent, l->count),
-                     .comes = sl_shard(range, comes, l->count)};
+static sl_move round_the_ring(line l, sl_range range, uint32_t step) {
+    const uint32_t sent = (l.at + l.count - step % l.count) % l.count,
+                   comes = (sent + l.count - 1) % l.count;
+    return (sl_move){.to = place_on(l, l.at + 1),
+                     .from = place_on(l, l.at + l.count - 1),
+                     .leaves = sl_shard(range, sent, l.count),
+                     .comes = sl_shard(range, comes, l.count)};
 }
 
 /* Of which this member of the ring has the sum in the end. */
-static sl_range summed_on(const line *l, sl_range range) {
-    return sl_shard(range, (l->at + 1) % l->count, l->count);
+static sl_range summed_on(line l, sl_range range) {
+    return sl_shard(range, (l.at + 1) % l.count, l.count);
 }
 
-static line all(const sl_form *f, uint32_t place) {
-    return (line){.stride = 1, .count = f->places, .at = place};
-}
-
-/* ---- torus ---- */
+/* ---- torus; a ring is one of one row ---- */
 
 static line row_of(const sl_form *f, uint32_t place) {
     return (line){place / f->group * f->group, 1, f->group, place % f->group};
@@ -78,8 +78,8 @@ static line column_of(const sl_form *f, uint32_t place) {
 }
 
 /* The first ring stands still while the second one sums up and passes on. */
-static sl_move on_torus(const line *first, const line *second, sl_range range, uint32_t step) {
-    const uint32_t sums = first->count - 1, stands = 2 * (second->count - 1);
+static sl_move on_torus(line first, line second, sl_range range, uint32_t step) {
+    const uint32_t sums = first.count - 1, stands = 2 * (second.count - 1);
     if (step < sums || step >= sums + stands)
         return round_the_ring(first, range, step < sums ? step : step - stands);
     return round_the_ring(second, summed_on(first, range), step - sums);
@@ -92,7 +92,7 @@ static uint32_t torus_steps(const sl_form *f) {
 static sl_move on_two_rings(const sl_form *f, uint32_t place, uint32_t step) {
     const line row = row_of(f, place), column = column_of(f, place);
     const sl_range half = half_of(f->all, step % 2 != 0);
-    return on_torus(step % 2 ? &column : &row, step % 2 ? &row : &column, half, step / 2);
+    return step % 2 ? on_torus(column, row, half, step / 2) : on_torus(row, column, half, step / 2);
 }
 
 /* ---- groups ---- */
@@ -108,9 +108,9 @@ static line firsts(const sl_form *f, uint32_t place) {
 
 static sl_move in_groups(const sl_form *f, uint32_t place, uint32_t step) {
     const uint32_t member = place % f->group, first = place - member;
-    const line ring = firsts(f, place);
     if (step >= f->group - 1)
-        return member == 0 ? round_the_ring(&ring, f->all, step - (f->group - 1)) : rest();
+        return member == 0 ? round_the_ring(firsts(f, place), f->all, step - (f->group - 1))
+                           : rest();
     if (member == 0 && first + step + 1 < f->places)
         return take(first + step + 1, f->all);
     return member == step + 1 ? send(first, f->all) : rest();
@@ -118,37 +118,22 @@ static sl_move in_groups(const sl_form *f, uint32_t place, uint32_t step) {
 
 /* ---- trees and cubes ---- */
 
-static sl_move to_the_first(const sl_form *f, uint32_t place) {
-    return place == 0 ? take(SL_EVERYWHERE, f->all) : send(0, f->all);
+static sl_move to_the_middle(const sl_form *f, uint32_t place) {
+    return place == f->middle ? take(SL_EVERYWHERE, f->all) : send(f->middle, f->all);
 }
 
-static sl_move up_the_tree(const sl_form *f, uint32_t place, uint32_t step) {
+/* Of so many places, the first ones. */
+static sl_move up_the_tree(const sl_form *f, uint32_t places, uint32_t place, uint32_t step) {
     const uint32_t h = 1u << step;
     if (place % (2 * h) == h)
         return send(place - h, f->all);
-    return place % (2 * h) == 0 && h < f->places - place ? take(place + h, f->all) : rest();
+    return place % (2 * h) == 0 && h < places - place ? take(place + h, f->all) : rest();
 }
 
 static sl_move fold(const sl_form *f, uint32_t place, uint32_t power) {
     if (place >= power)
         return send(place - power, f->all);
     return power < f->places - place ? take(place + power, f->all) : rest();
-}
-
-/* Of p places, after the others' fold. */
-static sl_move fold_up(const sl_form *f, uint32_t place, uint32_t step) {
-    const sl_form tree = {.places = largest_power(f->places), .all = f->all};
-    if (step == 0)
-        return fold(f, place, tree.places);
-    return place < tree.places ? up_the_tree(&tree, place, step - 1) : rest();
-}
-
-static sl_move double_up(const sl_form *f, uint32_t place, uint32_t step) {
-    const uint32_t power = largest_power(f->places);
-    if (step == 0)
-        return fold(f, place, power);
-    const uint32_t other = place ^ 1u << (step - 1);
-    return place < power ? (sl_move){other, other, f->all, f->all} : rest();
 }
 
 /* What a place below p keeps after the fold and `steps` halvings. */
@@ -160,44 +145,46 @@ static sl_range kept_of(const sl_form *f, uint32_t place, uint32_t steps) {
 }
 
 static sl_move halve(const sl_form *f, uint32_t place, uint32_t step) {
-    const uint32_t power = largest_power(f->places), h = power >> step;
-    if (step == 0)
-        return fold(f, place, power);
-    if (place >= power)
-        return rest();
-    const sl_range range = kept_of(f, place, step - 1);
+    const uint32_t h = largest_power(f->places) >> (step + 1);
+    const sl_range range = kept_of(f, place, step);
     return (sl_move){.to = place ^ h,
                      .from = place ^ h,
                      .leaves = half_of(range, (place & h) == 0),
                      .comes = half_of(range, (place & h) != 0)};
 }
 
+static sl_move after_a_fold(const sl_form *f, uint32_t place, uint32_t step) {
+    const uint32_t power = largest_power(f->places);
+    if (step == 0)
+        return fold(f, place, power);
+    if (place >= power)
+        return rest();
+    const uint32_t other = place ^ 1u << (step - 1);
+    if (f->kind == SL_ALL_REDUCE_RECURSIVE_DOUBLING)
+        return (sl_move){other, other, f->all, f->all};
+    return f->kind == SL_ALL_REDUCE_HALVING_DOUBLING ? halve(f, place, step - 1)
+                                                     : up_the_tree(f, power, place, step - 1);
+}
+
 /* ---- all of them ---- */
 
 static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
-    line a, b;
     switch (f->kind) {
-    case SL_ALL_REDUCE_RING:
-        a = all(f, place);
-        return round_the_ring(&a, f->all, step);
     case SL_ALL_REDUCE_TREE:
-        return f->folds ? fold_up(f, place, step) : up_the_tree(f, place, step);
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
-        return double_up(f, place, step);
     case SL_ALL_REDUCE_HALVING_DOUBLING:
-        return halve(f, place, step);
+        return f->folds ? after_a_fold(f, place, step) : up_the_tree(f, f->places, place, step);
     case SL_ALL_REDUCE_HIERARCHICAL:
         return in_groups(f, place, step);
+    case SL_ALL_REDUCE_RING:
     case SL_ALL_REDUCE_TORUS_2D:
-        a = row_of(f, place);
-        b = column_of(f, place);
-        return on_torus(&a, &b, f->all, step);
+        return on_torus(row_of(f, place), column_of(f, place), f->all, step);
     case SL_ALL_REDUCE_TWO_RINGS:
         return on_two_rings(f, place, step);
     case SL_ALL_REDUCE_DOUBLE_TREE:
         return sl_double_tree_move(f, place, step);
     case SL_ALL_REDUCE_STAR:
-        return to_the_first(f, place);
+        return to_the_middle(f, place);
     }
     return rest();
 }
@@ -205,17 +192,15 @@ static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
 /* Of the first half. */
 static uint32_t steps_in(const sl_form *f) {
     switch (f->kind) {
-    case SL_ALL_REDUCE_RING:
-        return f->places - 1;
     case SL_ALL_REDUCE_TREE:
-        if (f->folds)
-            return 1 + log_of(largest_power(f->places));
-        return f->places > 1 ? log_of(f->places - 1) + 1 : 0;
     case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
     case SL_ALL_REDUCE_HALVING_DOUBLING:
-        return 1 + log_of(largest_power(f->places));
+        return f->folds        ? 1 + log_of(largest_power(f->places))
+               : f->places > 1 ? log_of(f->places - 1) + 1
+                               : 0;
     case SL_ALL_REDUCE_HIERARCHICAL:
         return f->group - 1 + group_count(f) - 1;
+    case SL_ALL_REDUCE_RING:
     case SL_ALL_REDUCE_TORUS_2D:
         return torus_steps(f);
     case SL_ALL_REDUCE_TWO_RINGS:
@@ -240,19 +225,19 @@ static bool goes_on(const sl_form *f, uint32_t step) {
            (f->kind == SL_ALL_REDUCE_HIERARCHICAL && step + 1 < group_count(f));
 }
 
-/* Where one half of the vector is summed up elsewhere than the other. */
-static bool is_halved(const sl_form *f) {
-    return f->kind == SL_ALL_REDUCE_TWO_RINGS || f->kind == SL_ALL_REDUCE_DOUBLE_TREE;
+/* Parts of the vector that are summed up by themselves, by turns. */
+static uint32_t parts_of(const sl_form *f) {
+    return f->kind == SL_ALL_REDUCE_TWO_RINGS || f->kind == SL_ALL_REDUCE_DOUBLE_TREE ? 2 : 1;
 }
 
 /* A form of one place has steps, too, in which nothing moves. */
 uint32_t sl_form_steps(const sl_form *f, bool gather) {
-    const uint32_t steps = gather ? steps_back(f) : steps_in(f), least = is_halved(f) ? 2 : 1;
+    const uint32_t steps = gather ? steps_back(f) : steps_in(f), least = parts_of(f);
     return steps > least ? steps : least;
 }
 
 sl_move sl_form_move(const sl_form *f, bool gather, uint32_t place, uint32_t step) {
-    if (f->places == 1)
+    if (f->places == 1 && f->kind != SL_ALL_REDUCE_STAR)
         return rest();
     if (!gather || goes_on(f, step))
         return move_in(f, place, gather ? steps_in(f) + step : step);
@@ -260,41 +245,21 @@ sl_move sl_form_move(const sl_form *f, bool gather, uint32_t place, uint32_t ste
     return (sl_move){.to = m.from, .from = m.to, .leaves = m.comes, .comes = m.leaves};
 }
 
-static sl_range nothing(void) {
-    return (sl_range){0, 0};
-}
-
+/* Of a part: what came last is whole, unless the place has sent it on; a double tree's is a block.
+ */
 sl_range sl_form_summed(const sl_form *f, uint32_t place, uint32_t step) {
-    line a, b;
-    if (step > is_halved(f))
-        return nothing();
-    const uint32_t half =
-        is_halved(f) && (step == 0) != goes_on(f, step); /* backwards: other first */
-    switch (f->kind) {
-    case SL_ALL_REDUCE_RING:
-        a = all(f, place);
-        return summed_on(&a, f->all);
-    case SL_ALL_REDUCE_TREE:
-    case SL_ALL_REDUCE_STAR:
-        return place == 0 ? f->all : nothing();
-    case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
-        return place < largest_power(f->places) ? f->all : nothing();
-    case SL_ALL_REDUCE_HALVING_DOUBLING:
-        return place < largest_power(f->places)
-                   ? kept_of(f, place, log_of(largest_power(f->places)))
-                   : nothing();
-    case SL_ALL_REDUCE_HIERARCHICAL:
-        a = firsts(f, place);
-        return place % f->group == 0 ? summed_on(&a, f->all) : nothing();
-    case SL_ALL_REDUCE_TORUS_2D:
-    case SL_ALL_REDUCE_TWO_RINGS:
-        a = half == 0 ? row_of(f, place) : column_of(f, place);
-        b = half == 0 ? column_of(f, place) : row_of(f, place);
-        return summed_on(&b, summed_on(&a, is_halved(f) ? half_of(f->all, half != 0) : f->all));
-    case SL_ALL_REDUCE_DOUBLE_TREE:
-        return sl_double_tree_root(f, half) == place ? half_of(f->all, half != 0) : nothing();
-    }
-    return nothing();
+    const uint32_t parts = parts_of(f), steps = steps_in(f),
+                   part = goes_on(f, step) ? step : parts - 1 - step; /* back: the other first */
+    sl_move last = rest();
+    if (step >= parts)
+        return last.comes;
+    if (f->places == 1 || f->kind == SL_ALL_REDUCE_DOUBLE_TREE)
+        return sl_double_tree_root(f, part) != place ? last.comes
+               : parts > 1                           ? half_of(f->all, part > 0)
+                                                     : f->all;
+    for (uint32_t i = steps - parts + part; is_rest(&last) && i < steps; i -= parts)
+        last = move_in(f, place, i);
+    return last.comes;
 }
 
 /* ---- opening ---- */
@@ -314,53 +279,43 @@ static uint32_t root_of(uint32_t n) {
 
 static uint32_t group_of(sl_all_reduce_form kind, uint32_t group, uint32_t n) {
     const uint32_t wanted = group == 0 ? root_of(n) : group < n ? group : n;
-    switch (kind) {
-    case SL_ALL_REDUCE_TORUS_2D:
-    case SL_ALL_REDUCE_TWO_RINGS:
+    if (kind == SL_ALL_REDUCE_TORUS_2D || kind == SL_ALL_REDUCE_TWO_RINGS)
         return divisor_up_to(wanted, n);
-    case SL_ALL_REDUCE_HIERARCHICAL:
-        return wanted;
-    case SL_ALL_REDUCE_RING:
-    case SL_ALL_REDUCE_TREE:
-    case SL_ALL_REDUCE_RECURSIVE_DOUBLING:
-    case SL_ALL_REDUCE_HALVING_DOUBLING:
-    case SL_ALL_REDUCE_DOUBLE_TREE:
-    case SL_ALL_REDUCE_STAR:
-        break;
-    }
-    return 1;
+    return kind == SL_ALL_REDUCE_HIERARCHICAL ? wanted : kind == SL_ALL_REDUCE_RING ? n : 1;
 }
 
 sl_form sl_form_of(sl_all_reduce_form kind, uint32_t group, uint32_t places, size_t dimension) {
-    return (sl_form){kind, places, group_of(kind, group, places), {0, dimension}, false};
+    const bool folds =
+        kind == SL_ALL_REDUCE_RECURSIVE_DOUBLING || kind == SL_ALL_REDUCE_HALVING_DOUBLING;
+    return (sl_form){kind, places, group_of(kind, group, places), 0, {0, dimension}, folds};
 }
 
 sl_form sl_form_of_merges(uint32_t places, size_t dimension) {
-    return (sl_form){SL_ALL_REDUCE_TREE, places, 1, {0, dimension}, true};
+    return (sl_form){SL_ALL_REDUCE_TREE, places, 1, 0, {0, dimension}, true};
 }
 
-static uint32_t add(uint32_t *sorted, uint32_t count, uint32_t place) {
+uint32_t sl_peer_add(uint32_t *sorted, uint32_t count, uint32_t peer) {
     uint32_t at = count;
-    while (at > 0 && sorted[at - 1] > place)
+    while (at > 0 && sorted[at - 1] > peer)
         at--;
-    if (place >= SL_EVERYWHERE || (at > 0 && sorted[at - 1] == place))
+    if (peer >= SL_EVERYWHERE || (at > 0 && sorted[at - 1] == peer))
         return count;
     memmove(sorted + at + 1, sorted + at, (count - at) * sizeof *sorted);
-    sorted[at] = place;
+    sorted[at] = peer;
     return count + 1;
 }
 
 /* The first half has them all. Of one element, so that there are no blocks. */
 uint32_t sl_form_partners(const sl_form *f, uint32_t place, uint32_t *out) {
-    const sl_form short_form = {f->kind, f->places, f->group, {0, 1}, f->folds};
+    sl_form short_form = *f;
     uint32_t count = 0;
+    short_form.all.count = 1;
     for (uint32_t step = 0; step < sl_form_steps(&short_form, false); step++) {
         const sl_move m = sl_form_move(&short_form, false, place, step);
-        count = add(out, count, m.to);
-        count = add(out, count, m.from);
+        count = sl_peer_add(out, count, m.to);
+        count = sl_peer_add(out, count, m.from);
     }
-    for (uint32_t other = 1; f->kind == SL_ALL_REDUCE_STAR && place == 0 && other < f->places;
-         other++)
-        count = add(out, count, other);
+    for (uint32_t i = 0; f->kind == SL_ALL_REDUCE_STAR && place == f->middle && i < f->places; i++)
+        count = i != place ? sl_peer_add(out, count, i) : count;
     return count;
 }

@@ -1,17 +1,21 @@
 /* route.c - see route.h. */
-#include "node/route.h"
+#include "route/route.h"
 
 #include <stdlib.h>
 
-#include "node/edge_compressors.h"
+static bool is_sharded(const sl_route *r) {
+    return r->algorithm->route == SL_ROUTE_SERVER && r->server == SL_SERVER_SHARDED;
+}
 
 /* Has it a form? */
 static bool is_formed(const sl_route *r) {
-    return sl_algorithm_reduces(r->algorithm) || r->algorithm->route == SL_ROUTE_MERGE;
+    const sl_route_kind route = r->algorithm->route;
+    return sl_algorithm_reduces(r->algorithm) || route == SL_ROUTE_MERGE ||
+           (route == SL_ROUTE_SERVER && !is_sharded(r));
 }
 
-static bool is_sharded(const sl_route *r) {
-    return r->algorithm->route == SL_ROUTE_SERVER && r->server == SL_SERVER_SHARDED;
+static int no_memory(const sl_route *r, uint32_t peers, sl_error *error) {
+    return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, peers);
 }
 
 /* The places before and after this node's. */
@@ -23,39 +27,18 @@ static uint32_t after(const sl_route *r, uint32_t steps) {
     return (r->place + steps % r->nodes) % r->nodes;
 }
 
-/* Of a symmetric W: what a peer is given is also what it gives. */
-static int unite(sl_route *r, sl_error *error) {
-    const uint32_t *peers, period = sl_topology_period(r->topology),
-                           count = sl_topology_peers(r->topology, r->rank, &peers);
-    r->united = calloc((size_t)period * count + 1, sizeof *r->united);
-    if (r->united == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for the weights of %u rounds",
-                       r->rank, period);
-    for (uint32_t e = 0; e < period; e++) {
-        const sl_row row = sl_topology_in(r->topology, e + 1, r->rank);
-        for (uint32_t p = 0, k = 0; p < count && k < row.count; p++)
-            if (peers[p] == row.peers[k])
-                r->united[(size_t)e * count + p] = row.weights[k++];
-    }
-    return 0;
-}
-
-/* Memory for the rows of an endless topology. */
 static int open_rows(sl_route *r, bool unites, sl_error *error) {
-    const uint32_t *peers, count = sl_topology_peers(r->topology, r->rank, &peers),
-                           degree = sl_topology_degree_max(r->topology);
+    const uint32_t degree = sl_topology_degree_max(r->topology);
     r->rows = calloc(SL_ROUTE_ROWS + 1, sizeof *r->rows);
     bool complete = r->rows != NULL;
     for (size_t k = 0; complete && k <= SL_ROUTE_ROWS; k++) {
         sl_route_row *kept = &r->rows[k];
-        kept->peers = malloc(degree * sizeof *kept->peers);
-        kept->weights = malloc(degree * sizeof *kept->weights);
-        kept->united = unites ? malloc((count + (size_t)1) * sizeof *kept->united) : NULL;
+        kept->peers = malloc((degree + (size_t)1) * sizeof *kept->peers);
+        kept->weights = malloc((degree + (size_t)1) * sizeof *kept->weights);
+        kept->united = unites ? malloc((r->peer_count + (size_t)1) * sizeof *kept->united) : NULL;
         complete = kept->peers && kept->weights && (kept->united != NULL) == unites;
     }
-    return complete
-               ? 0
-               : sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, count);
+    return complete ? 0 : no_memory(r, r->peer_count, error);
 }
 
 static void close_rows(sl_route *r) {
@@ -71,10 +54,6 @@ static sl_range shard(const sl_route *r, uint32_t place) {
     return sl_shard(r->all, place, r->nodes);
 }
 
-static sl_row nobody(void) {
-    return (sl_row){0};
-}
-
 static sl_row only(const sl_route *r, uint32_t place) {
     return (sl_row){.count = 1, .peers = &r->ranks[place], .weights = r->ones};
 }
@@ -83,26 +62,28 @@ static sl_row everybody_else(const sl_route *r) {
     return (sl_row){.count = r->nodes - 1, .peers = r->others, .weights = r->ones};
 }
 
-/* Zeros stand where the round has no edge. */
+/* Of a symmetric W: what a peer is given is also what it gives. */
 static void unite_row(const sl_route *r, sl_route_row *kept) {
-    const uint32_t *peers, count = sl_topology_peers(r->topology, r->rank, &peers);
-    for (uint32_t p = 0, k = 0; p < count; p++) {
-        const bool met = k < kept->row.count && peers[p] == kept->row.peers[k];
+    for (uint32_t p = 0, k = 0; p < r->peer_count; p++) {
+        const bool met = k < kept->row.count && r->peers[p] == kept->row.peers[k];
         kept->united[p] = met ? kept->row.weights[k] : 0;
         k += met;
     }
-    kept->row.count = count;
-    kept->row.peers = peers;
+    kept->row.count = r->peer_count;
+    kept->row.peers = r->peers;
     kept->row.weights = kept->united;
 }
 
-/* Of an endless topology. The row stays until another one takes its place: that of an exchange that
- * is SL_ROUTE_ROWS later, or of any that is asked for ahead. */
-static sl_row endless_row(const sl_route *r, uint64_t exchange) {
+/* It stays until another one takes its place: that of an exchange that is SL_ROUTE_ROWS later, or
+ * of any that is asked for ahead. */
+static sl_row keep_row(const sl_route *r, uint64_t exchange) {
     sl_route_row *kept = &r->rows[r->looks_ahead ? SL_ROUTE_ROWS : exchange % SL_ROUTE_ROWS];
     if (kept->exchange != exchange) {
         kept->exchange = exchange;
-        kept->row = sl_topology_row(r->topology, exchange, r->rank, kept->peers, kept->weights);
+        kept->row =
+            sl_topology_is_endless(r->topology)
+                ? sl_topology_row(r->topology, exchange, r->rank, kept->peers, kept->weights)
+                : sl_topology_in(r->topology, exchange, r->rank);
         if (kept->united != NULL)
             unite_row(r, kept);
     }
@@ -119,22 +100,17 @@ float sl_route_own_weight(const sl_row *in, const sl_row *out) {
 static sl_exchange_step along_edges(const sl_route *r, uint64_t exchange) {
     sl_exchange_step p = {.along_edges = true, .published = r->all, .coming = r->all};
     if (r->rows != NULL) {
-        p.in = p.out = endless_row(r, exchange);
+        p.in = p.out = keep_row(r, exchange);
     } else {
         p.in = sl_topology_in(r->topology, exchange, r->rank);
         p.out = sl_topology_out(r->topology, exchange, r->rank);
-    }
-    if (r->united != NULL) {
-        p.in.count = sl_topology_peers(r->topology, r->rank, &p.in.peers);
-        p.in.weights = r->united + (exchange - 1) % sl_topology_period(r->topology) * p.in.count;
-        p.out = p.in;
     }
     p.self_weight = sl_route_own_weight(&p.in, &p.out);
     return p;
 }
 
 static sl_row whom(const sl_route *r, uint32_t place) {
-    return place == SL_NOWHERE      ? nobody()
+    return place == SL_NOWHERE      ? (sl_row){0}
            : place == SL_EVERYWHERE ? everybody_else(r)
                                     : only(r, place);
 }
@@ -154,31 +130,15 @@ static sl_exchange_step merging(const sl_route *r, bool gather, uint32_t index) 
     const sl_move m = sl_form_move(&r->form, gather, r->place, index);
     const bool gives = m.to != SL_NOWHERE, takes = m.from != SL_NOWHERE,
                keeps = gather ? gives : takes;
-    return (sl_exchange_step){.in = takes ? only(r, m.from) : nobody(),
-                              .out = gives ? only(r, m.to) : nobody(),
+    return (sl_exchange_step){.in = whom(r, m.from),
+                              .out = whom(r, m.to),
                               .published = gives || keeps ? r->all : (sl_range){0},
                               .coming = m.comes,
                               .self_weight = keeps};
 }
 
 static sl_exchange_step to_nobody(const sl_route *r) {
-    return (sl_exchange_step){
-        .in = nobody(), .out = nobody(), .published = r->all, .self_weight = 1};
-}
-
-static sl_exchange_step with_one_server(const sl_route *r, bool gather) {
-    bool serves = r->place == r->server;
-    sl_row server = serves ? nobody() : only(r, (uint32_t)r->server),
-           workers = serves ? everybody_else(r) : nobody();
-    sl_range nothing = {0};
-    if (gather)
-        return (sl_exchange_step){.in = server,
-                                  .out = workers,
-                                  .published = serves ? r->all : nothing,
-                                  .coming = r->all,
-                                  .self_weight = serves};
-    return (sl_exchange_step){
-        .in = workers, .out = server, .published = r->all, .coming = r->all, .self_weight = serves};
+    return (sl_exchange_step){.published = r->all, .self_weight = 1};
 }
 
 static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t index) {
@@ -190,8 +150,8 @@ static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t ind
                                   .separate = true,
                                   .self_weight = 1};
     bool to_itself = index == 0;
-    return (sl_exchange_step){.in = to_itself ? nobody() : only(r, before(r, index)),
-                              .out = to_itself ? nobody() : only(r, after(r, index)),
+    return (sl_exchange_step){.in = to_itself ? (sl_row){0} : only(r, before(r, index)),
+                              .out = to_itself ? (sl_row){0} : only(r, after(r, index)),
                               .published = shard(r, after(r, index)),
                               .coming = own,
                               .self_weight = to_itself};
@@ -205,22 +165,38 @@ static sl_exchange_step with_all(const sl_route *r) {
                               .self_weight = 1};
 }
 
-static sl_exchange_step over_edge(const sl_route *r, uint64_t exchange, uint32_t colour) {
-    const size_t slot = (exchange - 1) % sl_route_period(r), at = slot * (r->colours + 1u) + colour;
-    const uint32_t *peer = &r->meets[at];
-    const sl_row row = {.count = *peer != SL_NOBODY, .peers = peer, .weights = &r->given[at]};
-    const sl_range range = *peer != SL_NOBODY ? r->all : (sl_range){0};
-    return (sl_exchange_step){.in = row,
-                              .out = row,
-                              .published = range,
-                              .coming = range,
-                              .compressor = sl_edge_compressor(r, colour)};
+static bool is_like(const sl_compressor_config *a, const sl_compressor_config *b) {
+    return a->kind == b->kind && a->k == b->k && a->levels == b->levels && a->bits == b->bits;
 }
 
+/* Of the edge of that colour, where messages follow the links; NULL: all have the plan's. Equal
+ * ones are one. */
+static const sl_compressor_config *compressor_of(const sl_route *r, uint32_t colour) {
+    const sl_compressor_config *first = r->of_edge;
+    while (first != NULL && !is_like(first, &r->of_edge[colour]))
+        first++;
+    return first;
+}
+
+static sl_exchange_step over_edge(const sl_route *r, uint64_t exchange, uint32_t colour) {
+    const size_t slot = (exchange - 1) % sl_route_period(r);
+    const uint32_t *peer = &r->meets[slot * (r->colours + 1u) + colour];
+    const sl_row all = sl_topology_in(r->topology, slot + 1, r->rank);
+    sl_exchange_step p = {.compressor = compressor_of(r, colour)};
+    if (*peer == SL_NOBODY)
+        return p;
+    const double *weight = &all.weights[sl_peer_index(all.peers, all.count, *peer)];
+    p.in = p.out = (sl_row){.count = 1, .peers = peer, .weights = weight};
+    p.published = p.coming = r->all;
+    return p;
+}
+
+/* As a stage goes. A server is the middle of a star by which messages are merged. */
 static sl_route_kind route_of(const sl_route *r, const sl_stage *stage) {
     const sl_route_kind route = r->algorithm->route;
-    const bool by_form = stage->reduces && r->algorithm->route != SL_ROUTE_SERVER;
-    if (by_form)
+    if (route == SL_ROUTE_SERVER)
+        return is_sharded(r) ? SL_ROUTE_SERVER : SL_ROUTE_MERGE;
+    if (stage->reduces)
         return SL_ROUTE_ALL_REDUCE;
     return route == SL_ROUTE_BOTH ? SL_ROUTE_TOPOLOGY : route;
 }
@@ -252,20 +228,19 @@ static sl_exchange_step step_of_stage(const sl_route *r, const sl_stage *stage, 
         return along_edges(r, exchange);
     if (route == SL_ROUTE_ALL_REDUCE)
         return of_form(r, stage->gather, index);
-    if (route == SL_ROUTE_ALL)
-        return with_all(r);
     if (meets(r))
         return over_edge(r, exchange, index);
-    return is_sharded(r) ? with_shards(r, stage->gather, index) : with_one_server(r, stage->gather);
+    return is_sharded(r) ? with_shards(r, stage->gather, index) : with_all(r);
 }
 
 /* Whole vectors before they are published, and whole sums before they go to all; each time, where
  * they are merged. */
 static sl_range prepared_for(const sl_route *r, const sl_stage *stage, uint32_t index,
                              const sl_exchange_step *step) {
-    if (stage->gather && route_of(r, stage) == SL_ROUTE_ALL_REDUCE)
+    const sl_route_kind route = route_of(r, stage);
+    if (stage->gather && route == SL_ROUTE_ALL_REDUCE)
         return sl_form_summed(&r->form, r->place, index);
-    if (route_of(r, stage) == SL_ROUTE_MERGE)
+    if (route == SL_ROUTE_MERGE)
         return step->published;
     return index > 0 ? (sl_range){0} : stage->gather ? step->published : r->all;
 }
@@ -289,60 +264,46 @@ static int list_ranks(sl_route *r, const sl_members *members, sl_error *error) {
     r->others = calloc(r->nodes, sizeof *r->others);
     r->ones = calloc(r->nodes, sizeof *r->ones);
     if (!r->ranks || !r->others || !r->ones)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, r->nodes);
+        return no_memory(r, r->nodes, error);
     for (uint32_t k = 0, other = 0; k < r->nodes; k++) {
         r->ranks[k] = members->ranks != NULL ? members->ranks[k] : k;
         r->ones[k] = 1;
         if (k != r->place)
             r->others[other++] = r->ranks[k];
     }
+    r->peers = r->others;
+    r->peer_count = r->nodes - 1;
     return 0;
-}
-
-/* Both lists are sorted. */
-static void add_partners(sl_route *r, const uint32_t *peers, uint32_t count) {
-    for (uint32_t i = 0; i < count; i++) {
-        if (sl_peer_index(r->partners, r->partner_count, peers[i]) < r->partner_count)
-            continue;
-        uint32_t at = r->partner_count++;
-        for (; at > 0 && r->partners[at - 1] > peers[i]; at--)
-            r->partners[at] = r->partners[at - 1];
-        r->partners[at] = peers[i];
-    }
 }
 
 static int list_partners(sl_route *r, const sl_algorithm_config *config, sl_error *error) {
-    r->form = r->algorithm->route == SL_ROUTE_MERGE
-                  ? sl_form_of_merges(r->nodes, r->all.count)
+    const sl_route_kind route = r->algorithm->route;
+    r->form = route == SL_ROUTE_MERGE ? sl_form_of_merges(r->nodes, r->all.count)
+              : route == SL_ROUTE_SERVER
+                  ? sl_form_of(SL_ALL_REDUCE_STAR, 1, r->nodes, r->all.count)
                   : sl_form_of(config->all_reduce, config->group, r->nodes, r->all.count);
-    const uint32_t *peers, room = r->nodes + sl_topology_peers(r->topology, r->rank, &peers);
-    r->partners = calloc(room, sizeof *r->partners);
+    r->form.middle = route == SL_ROUTE_SERVER ? (uint32_t)r->server : 0;
+    const uint32_t *edges, degree = sl_topology_peers(r->topology, r->rank, &edges);
+    r->peers = r->partners = calloc(r->nodes + degree, sizeof *r->partners);
     if (r->partners == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, r->nodes);
-    r->partner_count = sl_form_partners(&r->form, r->place, r->partners);
-    for (uint32_t i = 0; i < r->partner_count; i++)
+        return no_memory(r, r->nodes, error);
+    r->peer_count = sl_form_partners(&r->form, r->place, r->partners);
+    for (uint32_t i = 0; i < r->peer_count; i++)
         r->partners[i] = r->ranks[r->partners[i]];
-    if (r->algorithm->route == SL_ROUTE_BOTH)
-        add_partners(r, peers, room - r->nodes);
+    for (uint32_t i = 0; route == SL_ROUTE_BOTH && i < degree; i++)
+        r->peer_count = sl_peer_add(r->partners, r->peer_count, edges[i]);
     return 0;
 }
 
-/* Whom it meets, and what W gives them. */
-static int list_peers(sl_route *r, sl_error *error) {
-    const uint32_t width = r->colours + 1u, slots = sl_route_period(r), *peers,
-                   count = sl_topology_peers(r->topology, r->rank, &peers);
-    r->partners = calloc(count + 1u, sizeof *r->partners);
-    r->given = calloc((size_t)slots * width, sizeof *r->given);
-    if (r->partners == NULL || r->given == NULL)
-        return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, count);
-    for (size_t i = 0; i < (size_t)slots * width; i++) {
-        const sl_row row = sl_topology_in(r->topology, i / width + 1, r->rank);
-        if (r->meets[i] == SL_NOBODY)
-            continue;
-        r->given[i] = row.weights[sl_peer_index(row.peers, row.count, r->meets[i])];
-        add_partners(r, &r->meets[i], 1);
-    }
-    return 0;
+/* All whom it meets. */
+static int list_met(sl_route *r, sl_error *error) {
+    const size_t meetings = sl_route_period(r) * (r->colours + (size_t)1);
+    const uint32_t *edges, degree = sl_topology_peers(r->topology, r->rank, &edges);
+    r->peer_count = 0;
+    r->peers = r->partners = calloc(degree + 1u, sizeof *r->partners);
+    for (size_t i = 0; r->partners != NULL && i < meetings; i++)
+        r->peer_count = sl_peer_add(r->partners, r->peer_count, r->meets[i]);
+    return r->partners != NULL ? 0 : no_memory(r, degree, error);
 }
 
 /* The tree, as this node sees it. */
@@ -356,14 +317,28 @@ static int list_meetings(sl_route *r, const sl_algorithm_config *config, sl_erro
         calloc(tree.colours + 1u, sizeof *r->meets); /* and nobody, where there is no other */
     r->within = calloc(tree.nodes, sizeof *r->within);
     if (!r->meets || !r->within || sl_relay_tree_within(&tree, r->rank, r->within) != 0)
-        result =
-            sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, tree.nodes);
+        result = no_memory(r, tree.nodes, error);
     else
         sl_relay_tree_peers(&tree, r->rank, r->meets);
     if (result == 0)
         r->meets[tree.colours] = SL_NOBODY;
     sl_relay_tree_close(&tree);
     return result;
+}
+
+static void note_budget(void *context, const sl_budget_edge *e) {
+    const sl_route *r = context;
+    if (e->i == r->rank || e->j == r->rank)
+        r->of_edge[e->step] = sl_budget_compressor(&r->config->budget, &r->config->compressor, e,
+                                                   r->shapes.dimension);
+}
+
+static int list_budgets(sl_route *r, sl_error *error) {
+    r->of_edge = calloc(r->colours + 1u, sizeof *r->of_edge);
+    return r->of_edge != NULL
+               ? sl_budget_edges(&r->config->budget, &r->config->compressor, r->topology,
+                                 r->shapes.dimension, note_budget, r, error)
+               : no_memory(r, r->colours, error);
 }
 
 int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm_config *config,
@@ -383,15 +358,13 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
                     .shapes = *shapes,
                     .average_period = (uint32_t)sl_algorithm_average_period(algorithm, config)};
     int result = 0;
-    const bool endless = sl_topology_is_endless(topology),
-               unites = r->algorithm->route == SL_ROUTE_TOPOLOGY &&
-                        config->replicas == SL_REPLICAS_PER_NEIGHBOUR;
-    if (endless)
+    r->peer_count = sl_topology_peers(topology, rank, &r->peers);
+    const bool unites =
+        r->algorithm->route == SL_ROUTE_TOPOLOGY && config->replicas == SL_REPLICAS_PER_NEIGHBOUR;
+    if (unites || sl_topology_is_endless(topology))
         result = open_rows(r, unites, error);
     if (result == 0 && r->algorithm->route != SL_ROUTE_TOPOLOGY)
         result = list_ranks(r, members, error);
-    else if (result == 0 && unites && !endless)
-        result = unite(r, error);
     if (r->algorithm->route == SL_ROUTE_ALL) /* of the plain averages that a view begins with */
         r->form = sl_form_of(SL_ALL_REDUCE_STAR, 1, r->nodes, r->all.count);
     if (result == 0 && is_formed(r))
@@ -401,9 +374,9 @@ int sl_route_open(sl_route *r, const sl_algorithm *algorithm, const sl_algorithm
     if (result == 0 && r->algorithm->route == SL_ROUTE_EDGES)
         result = sl_edge_colours(&r->colours, &r->meets, topology, rank, error);
     if (result == 0 && meets(r))
-        result = list_peers(r, error);
+        result = list_met(r, error);
     if (result == 0 && sl_algorithm_has_budget(config))
-        result = sl_edge_compressors_open(r, error);
+        result = list_budgets(r, error);
     return result;
 }
 
@@ -413,10 +386,8 @@ void sl_route_close(sl_route *r) {
     free(r->ones);
     free(r->partners);
     free(r->meets);
-    free(r->given);
     free(r->of_edge);
     free(r->within);
-    free(r->united);
     close_rows(r);
 }
 
@@ -505,21 +476,9 @@ uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer) {
     return low < count && peers[low] == peer ? low : count;
 }
 
-uint32_t sl_route_peers(const sl_route *r, const uint32_t **peers) {
-    if (r->algorithm->route == SL_ROUTE_TOPOLOGY)
-        return sl_topology_peers(r->topology, r->rank, peers);
-    if (is_formed(r) || meets(r)) {
-        *peers = r->partners;
-        return r->partner_count;
-    }
-    bool meets_all = r->algorithm->route == SL_ROUTE_ALL || is_sharded(r) || r->place == r->server;
-    *peers = meets_all ? r->others : &r->ranks[r->server];
-    return meets_all ? r->nodes - 1 : 1;
-}
-
 /* Does each exchange go along all edges that there ever are? */
 static bool goes_to_all(const sl_route *r) {
-    return r->united != NULL || (r->rows != NULL && r->rows[0].united != NULL);
+    return r->rows != NULL && r->rows[0].united != NULL;
 }
 
 /* Does each exchange go along the edges of its own slot only? */
@@ -550,13 +509,13 @@ bool sl_route_varies(const sl_route *r) {
 }
 
 uint32_t sl_route_width(const sl_route *r) {
-    const uint32_t *peers, count = sl_route_peers(r, &peers);
-    const bool formed = is_formed(r);
-    if (!formed && (r->algorithm->route != SL_ROUTE_TOPOLOGY || goes_to_all(r)))
-        return count;
-    const bool star = formed && r->form.kind == SL_ALL_REDUCE_STAR;
-    uint32_t widest = star ? r->partner_count : formed && r->nodes > 1;
-    if (formed && r->algorithm->route != SL_ROUTE_BOTH)
+    const sl_route_kind route = r->algorithm->route;
+    const bool meets_all = is_formed(r) ? r->form.kind == SL_ALL_REDUCE_STAR
+                                        : route != SL_ROUTE_TOPOLOGY || goes_to_all(r);
+    uint32_t widest = is_formed(r) && r->nodes > 1;
+    if (meets_all)
+        return r->peer_count;
+    if (is_formed(r) && route != SL_ROUTE_BOTH)
         return widest;
     const uint32_t degree = sl_topology_degree_max(r->topology); /* 0: it is not endless */
     widest = degree > widest ? degree : widest;

@@ -3,7 +3,7 @@
  *   topology         one step a stage: the whole vector along the round's edges; along those of all
  *                    rounds where replicas are kept one by one
  *   all-reduce       the steps of a form (form.h): all sums, then as they went out, back
- *   server           one rank: everybody to it, and back; sharded: n steps, in step s shard k from
+ *   server           one rank: merged in a star around it; sharded: n steps, in step s shard k from
  *                    place k - s to place k, and back in one
  *   all              one step: the whole vector to everybody
  *   tree             a step for each colour of a tree's edges: to each neighbour its own message
@@ -26,9 +26,9 @@
 
 #include "algorithm/gossip/edge_colours.h"
 #include "algorithm/gossip/relay_tree.h"
-#include "node/form.h"
-#include "starling/node.h"
+#include "route/form.h"
 #include "starling/ranges.h"
+#include "starling/view.h"
 
 typedef struct sl_exchange_step {
     const sl_stage *stage;
@@ -45,14 +45,15 @@ typedef struct sl_exchange_step {
     sl_range coming;    /* what this node combines */
 } sl_exchange_step;
 
-/* Of an endless topology, whose rows lie nowhere: those of a few exchanges. */
+/* Rows that do not lie in the topology: those of a few exchanges. */
 enum { SL_ROUTE_ROWS = 4 };
 typedef struct sl_route_row {
     uint64_t exchange; /* 0: none */
     sl_row row;
-    uint32_t *peers; /* (degree) */
+    uint32_t *peers; /* (degree) of an endless topology, like the next one */
     double *weights; /* (degree) */
-    double *united;  /* (peers) likewise; NULL: exchanges go along their own edges */
+    double *united;  /* (peers) where every exchange goes along all edges that there ever are: W_ij,
+                        0 where the round has no edge. NULL: exchanges go along their own */
 } sl_route_row;
 
 typedef struct sl_route {
@@ -66,19 +67,17 @@ typedef struct sl_route {
     sl_shapes shapes;
     uint32_t *ranks, *others; /* the members, and without this one; not for topologies */
     double *ones;
-    sl_form form;       /* all-reduce, merge */
-    uint32_t *partners; /* (partner_count) its ranks; both: and the topology's peers */
-    uint32_t partner_count;
+    sl_form form;          /* all-reduce, merge, one server */
+    const uint32_t *peers; /* (peer_count) every one ever, sorted */
+    uint32_t peer_count;
+    uint32_t *partners;            /* where the list is the route's own; else NULL */
     uint32_t colours;              /* tree, edges */
     uint32_t *meets;               /* (slots, colours + 1) whom it meets, or SL_NOBODY */
     sl_compressor_config *of_edge; /* (colours) where links have budgets; else NULL */
-    double *given;                 /* (slots, colours + 1) W_ij of whom it meets */
     uint32_t *within;              /* (nodes) how many nodes are at most so many edges away */
     uint32_t average_period;       /* both: all meet in every so many-th exchange */
-    double *united;     /* (period, peers) where every exchange goes along all edges that the
-                           topology ever has: W_ij, 0 where the round has no edge */
-    sl_route_row *rows; /* (SL_ROUTE_ROWS + 1) of an endless topology; the last is of exchanges that
-                           are asked for ahead; NULL: it repeats */
+    sl_route_row *rows; /* (SL_ROUTE_ROWS + 1) the last is of exchanges that are asked for ahead;
+                           NULL: they lie in the topology */
     bool looks_ahead;   /* see sl_route_step_ahead */
 } sl_route;
 
@@ -97,15 +96,10 @@ bool sl_route_step_ahead(const sl_route *route, uint64_t exchange, uint32_t numb
                          sl_exchange_step *out);
 /* Exchanges until the same ranges go out again. */
 uint32_t sl_route_period(const sl_route *route);
-/* How long does what this step publishes stay as it is? */
-sl_stay sl_route_stays(const sl_route *route, uint64_t exchange, uint32_t number,
-                       const sl_exchange_step *step);
 /* What `peer`, an in-neighbour of the step, sends in it. */
 sl_range sl_route_range(const sl_route *route, const sl_exchange_step *step, uint32_t peer);
 /* At least as many elements as any message of any node has; the same at all nodes. */
 size_t sl_route_longest(const sl_route *route);
-/* Every peer ever, sorted; borrowed. */
-uint32_t sl_route_peers(const sl_route *route, const uint32_t **peers);
 /* How many exchanges an in-neighbour can run ahead, plus one. */
 uint32_t sl_route_window(const sl_route *route);
 /* How many nodes' vectors have come to this one when the exchange is over, its own included; of a
@@ -120,5 +114,9 @@ uint32_t sl_route_width(const sl_route *route);
 float sl_route_own_weight(const sl_row *in, const sl_row *out);
 /* Index of the peer among `count` sorted ones; `count`: it is not among them. */
 uint32_t sl_peer_index(const uint32_t *peers, uint32_t count, uint32_t peer);
+/* Which of the peers it is; peer_count: none. */
+static inline uint32_t sl_route_slot(const sl_route *route, uint32_t peer) {
+    return sl_peer_index(route->peers, route->peer_count, peer);
+}
 
 #endif

@@ -1,20 +1,19 @@
 /* tree.c - see tree.h. */
-#include "node/tree.h"
+#include "route/tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "node/route.h"
+#include "route/route.h"
 
 enum { BLOCK = 1024 };
 
 /* Puts the peers of a rank that the tree does not have yet at the end of its order. */
 static void add_children(sl_tree *t, const sl_route *route) {
-    const uint32_t *peers, peer_count = sl_route_peers(route, &peers);
-    for (uint32_t i = 0; i < peer_count; i++)
-        if (t->parents[peers[i]] == SL_TREE_NOBODY) {
-            t->parents[peers[i]] = route->rank;
-            t->order[t->count++] = peers[i];
+    for (uint32_t i = 0; i < route->peer_count; i++)
+        if (t->parents[route->peers[i]] == SL_TREE_NOBODY) {
+            t->parents[route->peers[i]] = route->rank;
+            t->order[t->count++] = route->peers[i];
         }
 }
 

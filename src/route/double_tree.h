@@ -13,7 +13,7 @@
 #ifndef SL_DOUBLE_TREE_H
 #define SL_DOUBLE_TREE_H
 
-#include "node/form.h"
+#include "route/form.h"
 
 /* Of the first half: all blocks to the root. */
 uint32_t sl_double_tree_steps(const sl_form *form);

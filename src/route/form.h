@@ -11,7 +11,7 @@
  *   two-rings           of a torus: half of the vector rows first, half columns first, by turns
  *   double-tree         two in-order binary trees, in none of which an inner place of the other is
  *                       inner; half of the vector each, in blocks (Sanders, Speck, Träff 2009)
- *   star                all to the first place, at once
+ *   star                all to its middle, at once
  *
  * A place stands in a sorted list of the members. In a step a place sends at most one piece to one
  * other and gets at most one; the middle of a star, to and from all others. The first half of an
@@ -40,13 +40,17 @@ static inline sl_range sl_shard(sl_range range, uint32_t k, uint32_t n) {
 typedef struct sl_form {
     sl_all_reduce_form kind;
     uint32_t places;
-    uint32_t group; /* places in a row, or in a group; 1 for forms without */
-    sl_range all;   /* what is summed up */
-    bool folds;     /* a tree of p places, with a fold before it */
+    uint32_t group;  /* places in a row, of a ring all, or in a group; 1 for forms without */
+    uint32_t middle; /* of a star: the first place, or a server's */
+    sl_range all;    /* what is summed up */
+    bool folds;      /* of p places, with a fold before it */
 } sl_form;
 
 #define SL_NOWHERE UINT32_MAX
 #define SL_EVERYWHERE (UINT32_MAX - 1) /* all other places */
+/* Puts a place or rank, but neither of these, into a sorted list that does not have it; returns how
+ * many it has then. */
+uint32_t sl_peer_add(uint32_t *sorted, uint32_t count, uint32_t peer);
 
 /* Of one place in one step. */
 typedef struct sl_move {

@@ -35,13 +35,6 @@ static size_t end_of(const sl_shapes *shapes, size_t tensors) {
                                      : shapes->ends[tensors - 1];
 }
 
-int sl_ranges_layers(sl_ranges *out, const sl_shapes *shapes, sl_error *error) {
-    int result = allocate(out, tensors_of(shapes), error);
-    for (size_t t = tensors_of(shapes); result == 0 && t > 0; t--)
-        add(out, end_of(shapes, t - 1), end_of(shapes, t));
-    return result;
-}
-
 static double ready_at(const sl_sending_costs *c, size_t from, size_t dimension) {
     return c->gradient_s * sl_gradient_share(from, dimension);
 }
@@ -66,6 +59,11 @@ int sl_ranges_merged(sl_ranges *out, const sl_shapes *shapes, const sl_sending_c
         end = from;
     }
     return result;
+}
+
+/* Where nothing costs anything, nothing waits. */
+int sl_ranges_layers(sl_ranges *out, const sl_shapes *shapes, sl_error *error) {
+    return sl_ranges_merged(out, shapes, &(sl_sending_costs){0}, error);
 }
 
 /* ---- pieces ---- */
