@@ -562,7 +562,3 @@ uint32_t sl_async_peers(const sl_async *n, const uint32_t **peers) {
     *peers = n->peers;
     return n->inbox.peer_count;
 }
-
-size_t sl_async_part_bytes_max(const sl_async *n) {
-    return n->codec != NULL ? sl_codec_part_bytes_max(n->codec) : n->owner_bytes_max;
-}

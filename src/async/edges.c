@@ -105,6 +105,10 @@ sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, 
 
 /* ---- memory ---- */
 
+size_t sl_async_part_bytes_max(const sl_async *n) {
+    return n->codec != NULL ? sl_codec_part_bytes_max(n->codec) : n->owner_bytes_max;
+}
+
 enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };
 
 static size_t list_vectors(const sl_async *n, float *all[VECTORS_MAX]) {

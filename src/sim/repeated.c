@@ -25,6 +25,21 @@ bool sl_repeated_is_next(const repeated *r, uint32_t rank, sl_act_kind kind, uin
     return act != NULL && act->kind == kind && act->peer == asker && act->number == number;
 }
 
+void sl_repeated_find_rounds(repeated *r) {
+    const uint64_t rounds = r->s->task->rounds;
+    for (uint32_t i = 0; i < r->s->nodes; i++) {
+        const sl_history *h = &r->s->checkpoints->history[i];
+        uint16_t *does = r->recorded.does + i * (rounds + 1);
+        does[0] = i < sl_topology_nodes(r->s->experiment->topology);
+        for (size_t k = 0; k < h->act_count; k++) {
+            if (h->acts[k].kind != SL_ACT_GRADIENT || h->acts[k].number > rounds)
+                continue;
+            r->last[i] = h->acts[k].number;
+            does[r->last[i]]++;
+        }
+    }
+}
+
 /* ---- steps of a node ---- */
 
 int sl_repeated_fail_at(const repeated *r, uint32_t rank, const char *what, sl_error *error) {
