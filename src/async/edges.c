@@ -59,7 +59,8 @@ sl_payload sl_async_lend(const sl_async *n, const float *vector, size_t count) {
 int sl_async_open_edges(sl_async *n) {
     const sl_vec_ops *vec = n->settings.vec;
     const size_t part = sl_round_up(sl_async_part_bytes_max(n), SL_VEC_ALIGNMENT);
-    const uint32_t together = n->pattern == &sl_async_versions ? n->inbox.peer_count : 1;
+    const uint32_t together =
+        n->algorithm->async->pattern == SL_PATTERN_VERSIONS ? n->inbox.peer_count : 1;
     if (n->codec != NULL && n->encoded == NULL && sl_async_encodes(n, n->codec)) {
         n->encoded = vec->allocate_host(2 * n->parts * sl_codec_stride(n->codec));
         if (n->encoded == NULL)

@@ -7,6 +7,7 @@
 #include "sim/ports.h"
 #include "sim/recorded.h"
 #include "sim/simulator.h"
+#include "wire/frame.h"
 
 typedef enum kind {
     COMES,
@@ -30,6 +31,8 @@ typedef struct body {
     uint32_t next_free;
 } body;
 
+#define SL_NO_BODY UINT32_MAX
+
 typedef struct clocked {
     simulator *s;
     sl_heap heap;
@@ -51,29 +54,31 @@ typedef struct clocked {
     bool goes_on;        /* from a cut, now */
 } clocked;
 
+/* ---- clocked_nodes.c ---- */
+
+/* Of its frame. */
+static inline double sl_clocked_bytes(const sl_async_part *part) {
+    return (double)(part->payload.bytes + SL_FRAME_HEADER_BYTES);
+}
 int sl_clocked_add(clocked *c, uint64_t at, const body *event, sl_error *error);
+/* What the rank has done since c->since. */
+void sl_clocked_show(const clocked *c, sl_span_kind what, uint32_t rank, uint32_t to,
+                     uint64_t begin);
 /* An event of a node; what it sends then is on its way. */
 int sl_clocked_deliver(clocked *c, uint32_t rank, const sl_event *event, sl_error *error);
-/* The next one happens. */
-int sl_clocked_take_event(clocked *c, sl_error *error);
-/* Those whose gradients wait no longer end them now. */
-int sl_clocked_wake(clocked *c, sl_error *error);
 uint32_t sl_clocked_count_there(const clocked *c);
 
 /* ---- changes.c ---- */
 
+/* SL_ENOMEM. */
 int sl_changes_open(clocked *c, sl_error *error);
-void sl_changes_close(clocked *c);
-/* A node has ended a round: that may be a fault's time. */
-int sl_changes_round(clocked *c, uint64_t round, sl_error *error);
-/* CHANGE */
+/* CHANGE: a fault's round has come. */
 int sl_changes_go_on(clocked *c, sl_error *error);
 /* Is anything to happen but records and a change that waits? */
 bool sl_changes_await(const clocked *c);
-/* Do all tasks wait for a cut? */
-bool sl_cuts_wanted(const clocked *c);
-int sl_cuts_make(clocked *c, sl_error *error);
-/* From a cut: the view that had begun begins once more. */
-int sl_cuts_go_on(clocked *c, sl_error *error);
+int sl_changes_tell_all(clocked *c, const sl_event *event, sl_error *error);
+/* The node begins the view, from a round of its own on. */
+int sl_changes_begin_own(clocked *c, uint32_t rank, const sl_node_view *view, uint64_t round,
+                         sl_error *error);
 
 #endif
