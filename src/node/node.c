@@ -16,6 +16,7 @@
 
 #include "node/incoming.h"
 #include "node/outgoing.h"
+#include "vec/asked.h"
 #include "vec/finite.h"
 
 static const double divergence_factor = 1e6;
@@ -213,11 +214,7 @@ static void end_updates(sl_node *n) {
 
 /* Has an operation of the device failed? Blocks in the last round only. */
 static int ask_device(const sl_node *n, bool last, sl_error *error) {
-    const sl_vec_ops *vec = n->settings.vec;
-    int result = vec->async != NULL && !last ? vec->async->status(error) : vec->fence(error);
-    return result != 0 && error != NULL
-               ? sl_fail_node(error, result, n->settings.rank, n->state.round, "%s", error->text)
-               : result;
+    return sl_vec_ask(n->settings.vec, last, n->settings.rank, n->state.round, error);
 }
 
 static bool is_held(const sl_node *n) {

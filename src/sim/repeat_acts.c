@@ -531,22 +531,6 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     return result == 0 ? sl_apart_report_all(s, &r->recorded, s->task->rounds, -1) : result;
 }
 
-/* What each node does: its last round, and how often it ends each. */
-static void find_rounds(repeated *r) {
-    const uint64_t rounds = r->s->task->rounds;
-    for (uint32_t i = 0; i < r->s->nodes; i++) {
-        const sl_history *h = &r->s->checkpoints->history[i];
-        uint16_t *does = r->recorded.does + i * (rounds + 1);
-        does[0] = i < sl_topology_nodes(r->s->experiment->topology);
-        for (size_t k = 0; k < h->act_count; k++) {
-            if (h->acts[k].kind != SL_ACT_GRADIENT || h->acts[k].number > rounds)
-                continue;
-            r->last[i] = h->acts[k].number;
-            does[r->last[i]]++;
-        }
-    }
-}
-
 int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error) {
     const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);
     repeated r = {.s = s,
@@ -565,12 +549,10 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
     int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL &&
                          r.comes != NULL && r.last != NULL && r.recorded.does != NULL &&
                          r.recorded.ranks != NULL
-                     ? sl_apart_open(s, error)
+                     ? 0
                      : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
     if (result == 0)
-        find_rounds(&r);
-    if (result == 0)
-        result = sl_scene_open(&s->scene, s->experiment, s->task->dimension, error);
+        sl_repeated_find_rounds(&r);
     if (result == 0)
         result = run(&r, stop, error);
     for (uint32_t i = 0; r.letters != NULL && i < s->nodes; i++)
