@@ -208,11 +208,16 @@ static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *
                                                    : sl_repeated_view(r, rank, any, error);
 }
 
+/* At rest the model may be the server's, whose parts are not counted any more once all have come. */
 static int do_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
-    const uint32_t server =
-        r->pattern == SL_PATTERN_COMMITS ? find_lagging(r, rank, act) : UINT32_MAX;
-    return server != UINT32_MAX ? take_part(r, rank, server, any, error)
-                                : sl_repeated_give(r, rank, act, any, error);
+    if (r->pattern == SL_PATTERN_COMMITS && act->version_count > 0) {
+        if (!sl_repeated_has_begun(r, rank))
+            return take_part(r, rank, UINT32_MAX, any, error);
+        const uint32_t server = find_lagging(r, rank, act);
+        if (server != UINT32_MAX)
+            return take_part(r, rank, server, any, error);
+    }
+    return sl_repeated_give(r, rank, act, any, error);
 }
 
 /* What came of the servers' models came before another's model did. */
