@@ -73,7 +73,7 @@ static void take_back_read(sl_stream *s) {
         take_back(s, s->returned);
 }
 
-static void take_back_all(sl_stream *s) {
+void sl_stream_take_back(sl_stream *s) {
     for (uint32_t i = 0; i < s->window; i++)
         take_back(s, i);
 }
@@ -82,7 +82,7 @@ void sl_stream_close(sl_stream *s) {
     if (s->frames != NULL)
         acknowledge(s, s->numbered.frames);
     if (s->lent != NULL)
-        take_back_all(s);
+        sl_stream_take_back(s);
     free(s->frames);
     free(s->lent);
     free(s->is_free);
@@ -91,7 +91,7 @@ void sl_stream_close(sl_stream *s) {
 
 void sl_stream_renew(sl_stream *s) {
     acknowledge(s, s->numbered.frames);
-    take_back_all(s);
+    sl_stream_take_back(s);
     *s = (sl_stream){.copies = s->copies,
                      .window = s->window,
                      .frames = s->frames,
@@ -195,6 +195,14 @@ void sl_stream_lend(sl_stream *s, uint32_t read_at_once) {
     if (read_at_once > 0)
         s->read_at_once = read_at_once;
     take_back_read(s);
+}
+
+bool sl_stream_lends(const sl_stream *s, const uint8_t *memory, size_t bytes) {
+    bool any = false;
+    for (uint32_t i = 0; i < s->window; i++)
+        any = any || (s->lent[i] < s->copies->count &&
+                      sl_copies_keeps(s->copies, s->lent[i], memory, bytes));
+    return any;
 }
 
 /* ---- receiving ---- */

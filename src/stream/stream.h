@@ -94,6 +94,9 @@ bool sl_stream_has_copy(const sl_stream *stream, uint64_t number);
 /* The other side reads copies from now on, of so many data frames at once; 0: it does not. */
 void sl_stream_lend(sl_stream *stream, uint32_t read_at_once);
 
+/* Does the other side hold a copy that is in this memory? */
+bool sl_stream_lends(const sl_stream *stream, const uint8_t *memory, size_t bytes);
+
 /* ---- receiving ---- */
 
 /* What a header says of frames sent and to be sent. NULL, or what cannot be. */
@@ -135,6 +138,8 @@ void sl_stream_resume(sl_stream *stream, const sl_stream_standing *theirs);
 /* Nothing that was sent is sent again: its receiver is lost. If it comes back, it says what came.
  */
 void sl_stream_abandon(sl_stream *stream);
+/* Nor does it read any copy: its process has ended. */
+void sl_stream_take_back(sl_stream *stream);
 /* The same for a stream that was abandoned. */
 bool sl_stream_can_return(const sl_stream *stream, const sl_stream_standing *theirs);
 void sl_stream_return(sl_stream *stream, const sl_stream_standing *theirs);
