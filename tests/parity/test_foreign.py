@@ -36,16 +36,12 @@ def completed(graph):
     return w + np.diag(np.where(np.diag(w) == 0, 1 - w.sum(axis=1), 0))
 
 
-def matrix_of(scene, path, *arguments):
-    """W of the topology file that --from makes, and that file."""
-    made = scene.call("topology", "make", "--from", path, "--expand", *arguments)
+def hold(scene, name, expected, *arguments):
+    """The topology file that --from makes, whose W is expected."""
+    made = scene.call("topology", "make", "--from", scene.path(name), "--expand", *arguments)
     made.check_well()
     topology = json.loads(made.out)
-    return dpsgd.weighted(topology["nodes"], topology["edges"]), topology
-
-
-def hold(scene, name, expected, *arguments):
-    w, topology = matrix_of(scene, scene.path(name), *arguments)
+    w = dpsgd.weighted(topology["nodes"], topology["edges"])
     check(w.shape == expected.shape, f"{name}: {w.shape}, not {expected.shape}")
     off = np.abs(w - expected).max()
     check(off < 3e-7, f"{name}: off by {off}: {w} and not {expected}")
