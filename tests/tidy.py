@@ -51,6 +51,10 @@ def output(*command):
     ).stdout
 
 
+def complaints(*command):
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stderr
+
+
 def read(path):
     with open(os.path.join(ROOT, path), errors="replace") as file:
         return file.read()
@@ -341,9 +345,7 @@ def c_format(sources):
     program = shutil.which("clang-format-14") or shutil.which("clang-format")
     if program is None or " 14." not in output(program, "--version"):
         raise Skipped("no clang-format 14 here")
-    found = subprocess.run(
-        [program, "--dry-run", *sources.c], cwd=ROOT, capture_output=True, text=True, check=False
-    ).stderr
+    found = complaints(program, "--dry-run", *sources.c)
     places = re.findall(r"^(\S+?):(\d+):\d+: warning", found, re.M)
     yield from sorted({path for path, _ in places})
 
@@ -353,13 +355,7 @@ def python_format(sources):
     program = shutil.which("black")
     if program is None:
         raise Skipped("no black here")
-    found = subprocess.run(
-        [program, "--check", "-l", str(COLUMNS), *sources.python],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    ).stderr
+    found = complaints(program, "--check", "-l", str(COLUMNS), *sources.python)
     yield from (os.path.relpath(path, ROOT) for path in re.findall(r"would reformat (\S+)", found))
 
 

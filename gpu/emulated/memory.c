@@ -11,7 +11,7 @@
 #include "gpu/device.h"
 #include "gpu/emulated/fake.h"
 
-enum { GARBAGE = 0xA5, ALIGNED_LOG2 = 8, ORDERS = 64 };
+enum { GARBAGE = 0xA5, ALIGNED_LOG2 = 8, ORDERS = 64, PAGE = 4096 };
 static const size_t arena_bytes = (size_t)1 << 34; /* of addresses */
 
 typedef struct block {
@@ -132,7 +132,7 @@ static bool is_shared(const void *memory) {
 
 /* A guarded task costs by the pages that were touched; nobody touches a work space. */
 void fake_set_memory(void *memory, int value, size_t bytes) {
-    enum { PAGE = 4096, PAGES = 256 };
+    enum { PAGES = 256 };
     char *at = memory, *end = at + bytes;
     if (guarded && value == 0 && bytes >= PAGES * PAGE && !is_shared(memory)) {
         char *first = at + (PAGE - (uintptr_t)at % PAGE) % PAGE,
@@ -145,12 +145,14 @@ void fake_set_memory(void *memory, int value, size_t bytes) {
 
 /* ---- blocks ---- */
 
-/* With the mutex held. False: out of memory. */
+/* With the mutex held. False: out of memory. Files are mapped over whole pages. */
 static bool place_in_arena(block *b) {
     while (((size_t)1 << b->order) < b->bytes)
         b->order++;
     const size_t whole = (size_t)1 << b->order;
     block *again = released[b->order];
+    if (again == NULL && whole >= PAGE)
+        used += (PAGE - used % PAGE) % PAGE;
     if (again == NULL && whole > arena_bytes - used)
         return false;
     b->at = again != NULL ? again->at : arena + used;

@@ -59,9 +59,10 @@ typedef struct sl_node_view {
     uint32_t broken_count;
 } sl_node_view;
 
-/* Device memory that neighbours read, for one message; NULL: it leaves from the host. */
+/* Device memory that neighbours read, for one message; NULL: it leaves from the host. Where *waits
+ * may be set, it is if there will be some soon: then the node asks again. */
 typedef struct sl_way_out {
-    void *(*take)(void *context, size_t bytes); /* NULL: there is none */
+    void *(*take)(void *context, size_t bytes, bool *waits); /* NULL: there is none */
     void *context;
 } sl_way_out;
 

@@ -149,9 +149,9 @@ static void tell_wait(sl_agent *a) {
 
 /* ---- phases ---- */
 
-/* Have both said HELLO, where they have to? */
+/* Have both said HELLO, where they have to, and this one heard whether its memory is read? */
 static bool is_ready(const sl_neighbour *n) {
-    return !n->near || (n->link.agreed && n->link.hello_sent);
+    return !n->near || (n->link.agreed && n->link.hello_sent && !n->link.awaits);
 }
 
 /* All are there, with their first models. Until then, a loss ends the run. */

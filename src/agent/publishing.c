@@ -35,9 +35,9 @@ void sl_agent_open_published(sl_agent *a) {
                         why);
 }
 
-void *sl_agent_publish(void *agent, size_t bytes) {
+void *sl_agent_publish(void *agent, size_t bytes, bool *waits) {
     sl_agent *a = agent;
     return a->side.published != NULL
-               ? sl_side_publish(&a->side, a->neighbours, a->neighbour_count, bytes)
+               ? sl_side_publish(&a->side, a->neighbours, a->neighbour_count, bytes, waits)
                : NULL;
 }

@@ -357,8 +357,17 @@ bool sl_agent_recall(sl_agent *a) {
     return true;
 }
 
+/* A device that has encoded a message has read what came before: that goes back first, and the
+ * message's header tells. */
+static void give_back_read(sl_agent *a) {
+    if (may_send(a) && a->outbox.encoded == 0 && !a->side.vec->on_host &&
+        sl_node_ready(a->node.rounds))
+        sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_NOTIFIED});
+}
+
 bool sl_agent_send_parts(sl_agent *a) {
     bool any = false;
+    give_back_read(a);
     for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
         any = sl_neighbour_flush(n) || any; /* what found no room, or did not come */
     publish_to_nobody(a);

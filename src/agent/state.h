@@ -328,6 +328,6 @@ int sl_agent_open_loop(sl_agent *agent, sl_error *error);
 bool sl_agent_comes_plain(const sl_agent *a);
 void sl_agent_open_published(sl_agent *a);
 /* sl_way_out.take, of an agent. */
-void *sl_agent_publish(void *agent, size_t bytes);
+void *sl_agent_publish(void *agent, size_t bytes, bool *waits);
 
 #endif

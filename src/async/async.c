@@ -437,7 +437,8 @@ int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_erro
     if (n->rests && !n->is_loaded)
         sl_async_note_rest(n);
     n->turns = update->turn;
-    update->released = sl_inbox_released(&n->inbox, &update->released_count);
+    update->released = n->inbox.released;
+    update->released_count = n->inbox.released_count;
     update->acts = n->acts;
     update->act_count = n->act_count;
     return result;

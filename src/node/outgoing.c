@@ -67,22 +67,26 @@ static sl_source gather(sl_node *n) {
 }
 
 /* To where its parts leave from; of GPU-direct's, what is gathered on the device is the message. */
-static void stage(sl_node *n) {
+static void stage(sl_node *n, bool may_wait) {
     const sl_way_out *way = &n->settings.way_out;
     const sl_codec *codec = n->step.outgoing->codec;
+    bool waits = false;
     if (way->take == NULL || n->settings.direct || n->buffer.memory == NULL)
         return;
-    void *shared = way->take(way->context, sl_codec_parts(codec) * sl_codec_stride(codec));
+    void *shared = way->take(way->context, sl_codec_parts(codec) * sl_codec_stride(codec), &waits);
+    n->step.awaits_room = waits && may_wait;
     n->step.is_shared = shared != NULL;
     sl_encoder_stage(n->step.outgoing->encoder, shared != NULL ? shared : n->buffer.memory);
 }
 
-static int begin_encoder(sl_node *n, sl_error *error) {
+static int begin_encoder(sl_node *n, bool may_wait, sl_error *error) {
     sl_message message = sl_node_message(n, n->settings.rank, n->state.exchange, n->step.number);
     const bool gathers =
         n->settings.direct && !sl_codec_sends_vector(n->step.outgoing->codec, n->step.what.stage);
+    stage(n, may_wait);
+    if (n->step.awaits_room)
+        return 0;
     sl_source source = gathers ? gather(n) : source_of(n);
-    stage(n);
     int result = sl_encoder_begin(n->step.outgoing->encoder, &message, &source);
     return result != 0 ? name_encoding(n, result, error) : 0;
 }
@@ -108,7 +112,7 @@ int sl_outgoing_begin(sl_node *n, sl_error *error) {
     n->said = n->step.what.stage->says != NULL ? n->step.what.stage->says(&n->state) : 1;
     *(silent ? &n->round.statistics.messages_silent : &n->round.statistics.messages_sent) +=
         n->step.what.out.count;
-    return silent || n->step.awaits_gradient ? 0 : begin_encoder(n, error);
+    return silent || n->step.awaits_gradient ? 0 : begin_encoder(n, true, error);
 }
 
 /* What the next part's encoding looks at. */
@@ -132,12 +136,13 @@ static void adapt(sl_node *n) {
 }
 
 /* On a device that cannot fail yet. */
-static void begin_late(sl_node *n) {
-    if (!n->step.awaits_gradient)
+static void begin_late(sl_node *n, bool may_wait) {
+    if (!n->step.awaits_gradient && !n->step.awaits_room)
         return;
-    n->step.awaits_gradient = false;
-    sl_node_sweep(n, n->step.what.stage->prepare, n->step.what.prepared);
-    const int result = begin_encoder(n, NULL);
+    if (n->step.awaits_gradient)
+        sl_node_sweep(n, n->step.what.stage->prepare, n->step.what.prepared);
+    n->step.awaits_gradient = n->step.awaits_room = false;
+    const int result = begin_encoder(n, may_wait, NULL);
     assert(result == 0);
 }
 
@@ -151,7 +156,9 @@ bool sl_node_ready(sl_node *n) {
         return false;
     if (n->step.message.silent)
         return true;
-    begin_late(n);
+    begin_late(n, true);
+    if (n->step.awaits_room)
+        return false;
     if (n->step.awaits_encoder && ++n->looks % LOOKS_OF_ASKING != 0)
         return false;
     const bool ready = sl_encoder_ready(n->step.outgoing->encoder, n->step.encoded, 0);
@@ -200,7 +207,7 @@ static bool is_finite(const sl_node *n, const sl_payload *payload) {
 static int encode(sl_node *n, uint32_t part, sl_payload *out, sl_error *error) {
     const sl_stage *stage = n->step.what.stage;
     const uint32_t place = sl_node_place(n->step.outgoing, part);
-    begin_late(n);
+    begin_late(n, false);
     if (n->step.adapts)
         adapt(n);
     sl_source source = source_of(n);

@@ -2,9 +2,8 @@
  *
  * open.c opens and closes a node, and what of it follows from the view. node.c goes from event to
  * event, step to step and round to round. outgoing.c makes the message that a step sends;
- * incoming.c takes what comes and combines it; fold.c takes broken edges out of a step. rooms.c:
- * models that move.
- * pieces.c lists what a checkpoint keeps.
+ * incoming.c takes what comes and combines it; fold.c takes broken edges out of a step, voiding.c a
+ * whole exchange back. rooms.c: models that move. pieces.c lists what a checkpoint keeps.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
@@ -106,6 +105,7 @@ typedef struct sl_step_state {
     bool adapts;          /* the vector is prepared part by part, as it leaves: */
     sl_range adapted;     /* last; several parts may look at it */
     bool awaits_gradient; /* a device prepares and encodes the message at once: not yet */
+    bool awaits_room;     /* and does not encode it yet, as neighbours still read others there */
     bool awaits_encoder; /* sl_node_ready has last said no, and the driver was not notified since */
     uint32_t group_count;
     double norm_limit; /* of the parts that come in it; 0: any is taken */
@@ -149,6 +149,11 @@ float *sl_rooms_find(const sl_node *n);
 uint32_t sl_rooms_published(const sl_node *n);
 /* The step is over: its sum is the model. */
 void sl_rooms_move(sl_node *n);
+
+/* An exchange begins: keeps what it overwrites, where it may be void. */
+void sl_voiding_keep(sl_node *n);
+/* The exchange under way is none. */
+void sl_voiding_undo(sl_node *n);
 
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step);
 /* Which of the codec's parts is a message's part? */

@@ -411,27 +411,12 @@ static uint32_t find_late(const repeated *r, uint32_t rank, const sl_act *act) {
 
 /* Whom a node waits for that stands still; UINT32_MAX: nobody. */
 static uint32_t find_awaited(const repeated *r, uint32_t rank, const sl_act *act) {
-    switch (act->kind) {
-    case SL_ACT_COMBINE:
-    case SL_ACT_GATHER:
+    const sl_act_kind kind = act->kind;
+    if (kind == SL_ACT_COMBINE || kind == SL_ACT_GATHER)
         return find_late(r, rank, act);
-    case SL_ACT_AVERAGE:
-    case SL_ACT_ANSWER:
-    case SL_ACT_REFUSED:
-    case SL_ACT_REFUSES:
-    case SL_ACT_COMMIT:
-    case SL_ACT_SERVE:
-    case SL_ACT_GIVES:
-    case SL_ACT_JOINS:
-    case SL_ACT_RETURNS:
-        return act->peer;
-    case SL_ACT_GRADIENT:
-    case SL_ACT_VIEW:
-    case SL_ACT_ADD:
-    case SL_ACT_GIVES_UP:
-        break;
-    }
-    return UINT32_MAX;
+    const bool has_peer = kind != SL_ACT_GRADIENT && kind != SL_ACT_VIEW && kind != SL_ACT_ADD &&
+                          kind != SL_ACT_GIVES_UP;
+    return has_peer ? act->peer : UINT32_MAX;
 }
 
 /* From a node that stands still to the one that it waits for, and so on; UINT32_MAX: none does. */

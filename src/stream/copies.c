@@ -99,7 +99,7 @@ void sl_copies_fetch(sl_copies *k, uint32_t place, const sl_vec_ops *device) {
 
 bool sl_copies_keep_any(const sl_copies *k, const uint8_t *memory, size_t bytes) {
     for (uint32_t i = 0; i < k->count; i++)
-        if (k->parts[i].users > 0 && (uintptr_t)k->parts[i].kept - (uintptr_t)memory < bytes)
+        if (k->parts[i].users > 0 && sl_copies_keeps(k, i, memory, bytes))
             return true;
     return false;
 }

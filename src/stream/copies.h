@@ -66,6 +66,11 @@ uint32_t sl_copies_add(sl_copies *copies, const sl_frame *frame, const void *pay
 void sl_copies_keep(sl_copies *copies, uint32_t place);
 /* A copy of one that is kept on a device, for who does not read it there. */
 void sl_copies_fetch(sl_copies *copies, uint32_t place, const sl_vec_ops *device);
+/* Is what is kept there in this memory? */
+static inline bool sl_copies_keeps(const sl_copies *copies, uint32_t place, const uint8_t *memory,
+                                   size_t bytes) {
+    return (uintptr_t)copies->parts[place].kept - (uintptr_t)memory < bytes;
+}
 /* Is some part of this memory kept? */
 bool sl_copies_keep_any(const sl_copies *copies, const uint8_t *memory, size_t bytes);
 /* Is this part there still? */

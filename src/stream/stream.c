@@ -197,6 +197,14 @@ void sl_stream_lend(sl_stream *s, uint32_t read_at_once) {
     take_back_read(s);
 }
 
+bool sl_stream_lends(const sl_stream *s, const uint8_t *memory, size_t bytes) {
+    bool any = false;
+    for (uint32_t i = 0; i < s->window; i++)
+        any = any || (s->lent[i] < s->copies->count &&
+                      sl_copies_keeps(s->copies, s->lent[i], memory, bytes));
+    return any;
+}
+
 /* ---- receiving ---- */
 
 const char *sl_stream_hear(sl_stream *s, const sl_frame *header) {

@@ -94,6 +94,9 @@ bool sl_stream_has_copy(const sl_stream *stream, uint64_t number);
 /* The other side reads copies from now on, of so many data frames at once; 0: it does not. */
 void sl_stream_lend(sl_stream *stream, uint32_t read_at_once);
 
+/* Does the other side hold a copy that is in this memory? */
+bool sl_stream_lends(const sl_stream *stream, const uint8_t *memory, size_t bytes);
+
 /* ---- receiving ---- */
 
 /* What a header says of frames sent and to be sent. NULL, or what cannot be. */

@@ -455,19 +455,13 @@ static void clear_in_a_thread_without_a_device(cudaStream_t s, float *v, float *
     pthread_join(thread, NULL);
 }
 
-static void (*const forbidden[])(cudaStream_t s, float *v,
-                                 float *plain) = {copy_pageable_memory_in_the_background,
-                                                  copy_pageable_memory_in_later,
-                                                  copy_pageable_memory_in_in_the_background,
-                                                  copy_rows_of_two_allocations,
-                                                  copy_beyond_page_locked_memory,
-                                                  copy_released_memory,
-                                                  take_memory_of_the_host_for_the_devices,
-                                                  compute_with_memory_of_the_host,
-                                                  write_what_is_read_as_constant,
-                                                  note_an_allocation,
-                                                  call_back_and_call,
-                                                  clear_in_a_thread_without_a_device};
+typedef void misuse(cudaStream_t s, float *v, float *plain);
+static misuse *const forbidden[] = ROW(
+    copy_pageable_memory_in_the_background, copy_pageable_memory_in_later,
+    copy_pageable_memory_in_in_the_background, copy_rows_of_two_allocations,
+    copy_beyond_page_locked_memory, copy_released_memory, take_memory_of_the_host_for_the_devices,
+    compute_with_memory_of_the_host, write_what_is_read_as_constant, note_an_allocation,
+    call_back_and_call, clear_in_a_thread_without_a_device);
 
 START_LOOP_TEST(what_is_forbidden_ends_the_program, sizeof forbidden / sizeof *forbidden) {
     const pid_t child = fork();

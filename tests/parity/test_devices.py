@@ -203,8 +203,9 @@ def check_repeated(starling, name, model="quadratic"):
             check(again.returncode == 0, f"{device}: {again.stdout[-300:]} {again.stderr}")
 
 
-def check_launched(path, name):
-    """Each node has found losses there (gpu/launches.h): once, and as a graph was noted."""
+def check_launched(path, name, command):
+    """Each node has found losses there (gpu/launches.h): once, and as a graph was noted. Agents add
+    what they read in their neighbours' memory in one launch, however many parts that has."""
     counts = {}
     if os.path.exists(path):
         with open(path) as file:
@@ -214,6 +215,9 @@ def check_launched(path, name):
     for kernel in ("find_loss", "product"):
         count = counts.get(kernel, 0)
         check(count >= expected, f"{expected} gradients, but {kernel} was launched {count} times")
+    sums, most = counts.get("combine_four", 0), ROUNDS * expected // 2
+    if command == "run" and CASES[name]["name"] == "d-psgd":
+        check(sums == most, f"{most} exchanges, but models were added {sums} times")
 
 
 def check_learning(starling, name):
@@ -224,7 +228,7 @@ def check_learning(starling, name):
             path = os.path.join(folder, command)
             env = {**guarded(starling), "STARLING_LAUNCHES": path}
             found.append(outcome(starling, command, name, "cuda:0", env, "softmax"))
-            check_launched(path, name)
+            check_launched(path, name, command)
     compare(*found)
 
 

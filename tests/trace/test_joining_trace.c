@@ -147,32 +147,6 @@ START_TEST(joiners_are_no_quorum) {
     ck_assert_ptr_null(sl_membership_newest(members[3]));
 }
 
-/* The view lists edges as broken of which it has heard nobody say so. */
-START_TEST(a_joiner_takes_no_edge_for_whole_that_it_has_not_heard_of) {
-    open_members(4);
-    die(0);
-    cut_off(2, 3);
-    train(3);
-    expect_view(1, 2, 3);
-    parted[0][2] = parted[2][0] = parted[0][3] = parted[3][0] = true;
-    start(0, NULL, 0);
-    meet(0, 1);
-    join(0, 1);
-    train(20);
-    for (uint32_t i = 0; i < 4; i++) {
-        expect_view(i, 3, 4);
-        ck_assert_uint_eq(sl_membership_newest(members[i])->broken_count, 3);
-    }
-    expect_rounds_until(0, began[0] + 64);
-}
-
-/* Rank 3 hears ranks 0 to 2 say what is agreed on. */
-static void hear_of_view(void) {
-    const sl_decision d = {.view = *sl_membership_newest(members[0])};
-    for (uint32_t i = 0; i < 3; i++)
-        hear(3, commit_of(i, &d));
-}
-
 /* Rank 1 has heard the former one say that it leaves, and never hears the one that follows. */
 START_TEST(what_a_former_process_wanted_is_over) {
     open_members(4);
@@ -219,34 +193,4 @@ START_TEST(a_view_that_was_not_accepted_needs_a_quorum) {
         hear(0, commit_of(from, &d));
     }
     ck_assert(is_told(0, SL_ORDER_RETURN));
-}
-
-/* Parted, one half lets another process take a rank of the other, which rests. When they meet, the
- * former one hears whom it has. */
-START_TEST(of_two_processes_of_a_rank_one_stays) {
-    open_members(4);
-    part(2, 4);
-    train(8);
-    expect_view(0, 2, 2);
-    expect_view(2, 1, 4);
-    sl_membership *former = members[3];
-    parted[0][3] = parted[3][0] = parted[1][3] = parted[3][1] = false;
-    start(3, NULL, 0);
-    meet(0, 3);
-    meet(1, 3);
-    parted[2][3] = parted[3][2] = true;
-    join(3, 0);
-    train(4);
-    expect_view(3, 3, 3);
-    sl_membership *heir = members[3];
-    members[3] = NULL;
-    meet(0, 2);
-    meet(1, 2);
-    train(2);
-    ck_assert(is_told(2, SL_ORDER_RETURN));
-    members[3] = former;
-    hear_of_view();
-    ck_assert(is_told(3, SL_ORDER_RETURN));
-    sl_membership_close(&members[3]);
-    members[3] = heir;
 }

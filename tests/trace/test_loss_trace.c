@@ -23,21 +23,6 @@ START_TEST(who_is_cut_trains_no_further_until_a_view) {
     expect_cuts(4, 1);
 }
 
-START_TEST(a_suspect_that_answers_stays) {
-    open_members(4);
-    lost(1, 3);
-    train(0.3); /* rank 0 asks all, and 3 answers: only the edge is broken */
-    for (uint32_t i = 0; i < 4; i++) {
-        expect_view(i, 2, 4);
-        ck_assert(sl_view_is_broken(sl_membership_newest(members[i]), 1, 3));
-    }
-    meet(1, 3);
-    train(1);
-    expect_agreed(0, 4, 3, 4);
-    ck_assert_uint_eq(sl_membership_newest(members[0])->broken_count, 0);
-    expect_cuts(4, 1); /* an edge that is whole again cuts nothing */
-}
-
 /* Rank 3 leaves: a view without it is agreed on, and lets round 10 end. Only 0 has heard so. */
 static void await_view(void) {
     open_members(4);
@@ -63,16 +48,6 @@ START_TEST(who_loses_the_leaver_cuts_the_view_before) {
     ck_assert(viewed[0] == 2 && began[0] == 11);
     expect_training(0);
     ck_assert_int_eq(cuts[0], 1);
-}
-
-START_TEST(a_member_that_is_lost_while_a_view_is_awaited_cuts_both) {
-    await_view();
-    lost(0, 1);
-    ck_assert_int_eq(cuts[0], 1);
-    ready(0);
-    ck_assert(viewed[0] == 2 && began[0] == 11);
-    ck_assert_int_eq(cuts[0], 2);
-    expect_rounds_until(0, 11);
 }
 
 /* ---- quorums ---- */

@@ -42,6 +42,10 @@ __attribute__((format(printf, 1, 2))) const char *printed(const char *format, ..
 
 /* ---- calls that fill `error` ---- */
 
+typedef struct refusal {
+    const char *text, *said; /* of it */
+} refusal;
+
 #define EXPECT_WELL(call) ck_assert_msg((call) == 0, "%s", error.text)
 #define EXPECT_ERROR(call, code, words)                                                            \
     do {                                                                                           \

@@ -7,7 +7,7 @@
 /* Outputs, window, stride, padding, bias, relu. */
 #define CONV(k, w, s, p, b, r)                                                                     \
     {                                                                                              \
-        .kind = SL_LAYER_CONV2D, .out = {.channels = k}, .window = w, .stride = s, .padding = p,   \
+        .kind = SL_LAYER_CONV2D, .out.channels = k, .window = w, .stride = s, .padding = p,        \
         .bias = b, .relu = r                                                                       \
     }
 #define NORM(r, from)                                                                              \
@@ -17,17 +17,11 @@
 #define AVERAGE_POOL(w, s)                                                                         \
     { .kind = SL_LAYER_AVERAGE_POOL, .window = w, .stride = s }
 #define DENSE(k, e, r)                                                                             \
-    {                                                                                              \
-        .kind = SL_LAYER_DENSE, .each = e, .relu = r, .out = {.channels = k }                      \
-    }
-#define LAST(k) DENSE(k, false, false)
-#define RELU(k) DENSE(k, false, true)
+    { .kind = SL_LAYER_DENSE, .each = e, .relu = r, .out.channels = k }
 #define EMBED(symbols_, k, p)                                                                      \
-    { .kind = SL_LAYER_EMBEDDING, .symbols = symbols_, .out = {.channels = k}, .bias = p }
+    { .kind = SL_LAYER_EMBEDDING, .symbols = symbols_, .out.channels = k, .bias = p }
 #define LSTM(k)                                                                                    \
-    {                                                                                              \
-        .kind = SL_LAYER_LSTM, .out = {.channels = k }                                             \
-    }
+    { .kind = SL_LAYER_LSTM, .out.channels = k }
 #define LAYER_NORM                                                                                 \
     { .kind = SL_LAYER_LAYER_NORM }
 #define ATTEND(h)                                                                                  \

@@ -9,16 +9,9 @@
 #include "starling/rng.h"
 #include "wire/checksum.h"
 
-enum {
-    NODES = 6,
-    DIMENSION = 60,
-    PART = 8,
-    PARTS = 8,
-    ROUNDS = 12,
-    LOSSES = 3,
-    QUEUE = 256,
-    FRAME_BYTES = 4096 /* of a part, at most */
-};
+enum { NODES = 6, DIMENSION = 60, PART = 8, PARTS = 8, ROUNDS = 12, LOSSES = 3, QUEUE = 256 };
+enum { FRAME_BYTES = 4096 }; /* of a part, at most */
+
 typedef struct frame {
     sl_event event;
     void *payload; /* of just its length, so that a sanitizer sees what is read behind it */

@@ -38,6 +38,7 @@ START_TEST(each_agent_says_whether_what_it_sends_has_checksums) {
 static sl_arena *arena; /* of the peer; NULL: it offers none */
 static sl_arena_map *agents;
 static sl_reference referred;
+static sl_frame_type refers = SL_FRAME_DATA;
 static char why[SL_ARENA_WHY_MAX];
 
 /* Both hand their memory to the other. */
@@ -67,22 +68,36 @@ static void refer_wrongly(peer *p) {
     sl_reference_encode(&referred, bytes);
     peer_send_as(
         p,
-        (sl_frame){
-            .type = SL_FRAME_DATA, .refers = true, .exchange = 1, .payload_bytes = sizeof bytes},
+        (sl_frame){.type = refers,
+                   .refers = true,
+                   .exchange = 1,
+                   .payload_bytes = sizeof bytes,
+                   .payload_sum = refers == SL_FRAME_DATA ? 0 : sl_checksum(bytes, sizeof bytes)},
         bytes);
 }
 
 START_TEST(what_is_not_in_the_memory_that_was_offered_is_refused) {
     const sl_reference rows[] = {
-        {0, PART_BYTES + 4, 0}, /* longer than a part */
+        {0, PART_BYTES + 4, 0}, /* longer than some parts */
         {2 * PART_BYTES, D * sizeof(float), 0},
         {4, D * sizeof(float), 0}, /* between two numbers' places */
         {UINT64_MAX - 63, 64, 0},
         {0, UINT64_MAX, 0},
     };
+    static const sl_frame_type others[] = {SL_FRAME_SUM, SL_FRAME_MODEL};
     const size_t count = sizeof rows / sizeof *rows;
     memory = "auto";
     EXPECT_WELL(sl_arena_open(&arena, 2 * PART_BYTES, &error));
+    for (size_t i = 0; i < 2; i++) {
+        refers = others[i];
+        referred = (sl_reference){0, D * sizeof(float), 1}; /* it has another sum */
+        meet(refer_wrongly);
+        sl_arena_map_close(&agents);
+        ck_assert_int_eq(agent_result, SL_EPROTO);
+        ck_assert_msg(strstr(agent_text, "not in its memory, or not any more") != NULL, "%s",
+                      agent_text);
+    }
+    refers = SL_FRAME_DATA;
     for (size_t i = 0; i <= count; i++) {
         referred = rows[i % count];
         if (i == count)

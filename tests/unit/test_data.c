@@ -220,9 +220,7 @@ static int parse_svm(const char *train, const char *test) {
     return sl_libsvm_parse(&data, &a, test != NULL ? &b : NULL, &config, &error);
 }
 
-static const struct {
-    const char *text, *said;
-} bad_lines[] = {
+static const refusal bad_lines[] = {
     {"1 1:1\nx 1:1\n", "line 2: label \"x\""},
     {"1.5 1:1\n2 1:1\n", "line 1: label \"1.5\""},
     {"99999999999 1:1\n", "label \"99999999999\""},

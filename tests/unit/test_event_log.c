@@ -156,9 +156,7 @@ START_TEST(a_torn_line_is_left_out_and_then_goes) {
 #define DONE "\"outcome\":\"done\""
 
 START_TEST(damaged_lines_are_refused_with_their_place) {
-    static const struct {
-        const char *line, *text;
-    } wrong[] = {
+    static const refusal wrong[] = {
         {"", ":2: column 0: '[' or '{' expected near end of file"},
         {"7", ":2: column 1: '[' or '{' expected near '7'"},
         {"[]", ":2: line: [] is not allowed; it must be an object"},
@@ -180,10 +178,10 @@ START_TEST(damaged_lines_are_refused_with_their_place) {
         {RESUME("[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]"), ":2: passed_over: [1,1"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
-        put(at("events-1.jsonl"), printed(UP "\n%s\n" UP "\n", wrong[i].line));
+        put(at("events-1.jsonl"), printed(UP "\n%s\n" UP "\n", wrong[i].text));
         count = 0;
         EXPECT_ERROR(sl_event_log_read(at("events-1.jsonl"), take, NULL, NULL, &error), SL_EFILE,
-                     wrong[i].text);
+                     wrong[i].said);
         ck_assert_ptr_nonnull(strstr(error.text, "events-1.jsonl:2: "));
         ck_assert_uint_eq(count, 1);
     }

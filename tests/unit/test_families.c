@@ -79,9 +79,7 @@ START_TEST(a_description_is_read_without_drawing_it) {
 
 /* ---- mistakes ---- */
 
-static const struct {
-    const char *json, *complaint;
-} mistakes[] = {
+static const refusal mistakes[] = {
     {"'nodes': 5, 'family': 'random-regular', 'degree': 3",
      "degree: 5 nodes times degree 3 is odd, and every edge has two ends"},
     {"'nodes': 5, 'family': 'random-regular', 'degree': 0",
@@ -156,5 +154,5 @@ static const struct {
 
 START_TEST(what_cannot_be_is_refused_by_name) {
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++)
-        expect_refusal(printed("{%s}", mistakes[i].json), mistakes[i].complaint);
+        expect_refusal(printed("{%s}", mistakes[i].text), mistakes[i].said);
 }

@@ -382,9 +382,7 @@ START_LOOP_TEST(lists_of_hosts_give_a_rank_to_each_slot, sizeof hostfiles / size
 }
 
 START_TEST(wrong_lists_of_hosts_are_named) {
-    static const struct {
-        const char *text, *complaint;
-    } wrong[] = {
+    static const refusal wrong[] = {
         {"node01 slots=2\nnode02 slots=1\n", "3 slots, the topology 4 nodes"},
         {"node01 slots=4\nnode02 4\n", ":2: '4' is not slots=N"},
         {"node01 slots=four\n", ":1: 'slots=four' is not slots=N"},
@@ -396,7 +394,7 @@ START_TEST(wrong_lists_of_hosts_are_named) {
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         ck_assert_int_lt(find_hosts(wrong[i].text, 4), 0);
-        ck_assert_msg(strstr(error.text, wrong[i].complaint) != NULL, "%s", error.text);
+        ck_assert_msg(strstr(error.text, wrong[i].said) != NULL, "%s", error.text);
         ck_assert_ptr_null(roster);
     }
     ck_assert_int_lt(sl_roster_find(&roster, "a,a", 2, 0, 65535, &error), 0);

@@ -48,9 +48,7 @@ START_TEST(without_a_word_links_are_infinitely_fast) {
 }
 
 START_TEST(mistakes_are_told) {
-    static const struct {
-        const char *json, *told;
-    } mistakes[] = {
+    static const refusal mistakes[] = {
         {"[]", "test: must be an object"},
         {"{'nodes': 3,}", "test:1:"},
         {"{}", "nodes: missing"},
@@ -72,8 +70,8 @@ START_TEST(mistakes_are_told) {
     };
     for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
         sl_links *links = NULL;
-        EXPECT_ERROR(sl_links_parse(&links, quoted(mistakes[i].json), "test", &error), SL_EINVAL,
-                     mistakes[i].told);
+        EXPECT_ERROR(sl_links_parse(&links, quoted(mistakes[i].text), "test", &error), SL_EINVAL,
+                     mistakes[i].said);
         ck_assert_ptr_null(links);
     }
     sl_links *links = NULL;

@@ -253,7 +253,7 @@ START_TEST(a_score_is_the_loss_and_a_nan_parameter_shows_in_it) {
 
 START_TEST(gradients_do_not_depend_on_where_vectors_lie) {
     enum { ROWS = 32, PIXELS = 784, FARTHEST = 9 };
-    const sl_layer layers[] = {RELU(256), LAST(10)};
+    const sl_layer layers[] = {DENSE(256, false, true), DENSE(10, false, false)};
     sl_layers table = {.input = {1, 1, PIXELS}};
     sl_network net;
     for (int l = 0; l < 2; l++)

@@ -252,9 +252,7 @@ START_LOOP_TEST(a_list_of_nodes_is_read_however_it_was_written, sizeof lists / s
     assert_owners(owners);
 }
 
-static const struct {
-    const char *list, *said;
-} wrong_lists[] = {
+static const refusal wrong_lists[] = {
     {"0\n1\n2\n3\n0\n", "the node of sample 3 is 3; allowed are 0 to 2, and -1 for nobody"},
     {"0\n1\n2\n-2\n0\n", "the node of sample 3 is -2"},
     {"0\n1\n2\n0.5\n0\n", "the node of sample 3 is 0.5"},
@@ -271,7 +269,7 @@ static const struct {
 
 START_LOOP_TEST(a_wrong_list_of_nodes_gets_one_sentence, sizeof wrong_lists / sizeof *wrong_lists) {
     uint32_t owners[LISTED];
-    ck_assert_int_ne(parse_list(owners, wrong_lists[_i].list, strlen(wrong_lists[_i].list)), 0);
+    ck_assert_int_ne(parse_list(owners, wrong_lists[_i].text, strlen(wrong_lists[_i].text)), 0);
     ck_assert_msg(strncmp(error.text, "data.partition.path: users: ", 28) == 0 &&
                       strstr(error.text, wrong_lists[_i].said) != NULL,
                   "%s", error.text);

@@ -17,9 +17,7 @@ static sl_roster *parse(const char *text) {
 }
 
 START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
-    static const struct {
-        const char *text, *complaint;
-    } bad[] = {
+    static const refusal bad[] = {
         {"", "roster: the roster is empty"},
         {"host\n", "roster:1: 'host' is not HOST:PORT"},
         {"# c\nhost:0\n", "roster:2: port '0' is not a number from 1 to 65535"},
@@ -34,7 +32,7 @@ START_TEST(a_roster_is_read_and_its_mistakes_are_named) {
     sl_roster *roster = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         ck_assert_int_ne(sl_roster_parse(&roster, bad[i].text, "roster", &error), 0);
-        ck_assert_msg(strstr(error.text, bad[i].complaint) != NULL, "%s", error.text);
+        ck_assert_msg(strstr(error.text, bad[i].said) != NULL, "%s", error.text);
         ck_assert_ptr_null(roster);
     }
     roster = parse("# two\n0 10.0.0.1:7000\n\n1 [::1]:7001 # here\n");

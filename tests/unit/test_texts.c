@@ -353,16 +353,9 @@ static const struct {
 };
 
 START_TEST(a_name_gets_those_that_may_have_been_meant) {
-    static const char *const known[] = {"top-k",
-                                        "exact-diffusion",
-                                        "gradient-tracking",
-                                        "choco-sgd",
-                                        "local-sgd",
-                                        "ecq-sgd",
-                                        "cd-sgd",
-                                        "x-sgd",
-                                        "static-exponential",
-                                        "one-peer-exponential"};
+    static const char *const known[] =
+        ROW("top-k", "exact-diffusion", "gradient-tracking", "choco-sgd", "local-sgd", "ecq-sgd",
+            "cd-sgd", "x-sgd", "static-exponential", "one-peer-exponential");
     char end[256];
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         sl_suggest_text(end, sizeof end, words[i].word, known, sizeof known / sizeof *known,

@@ -92,17 +92,6 @@ START_TEST(a_pair_has_a_slower_link_of_its_own) {
     }
 }
 
-START_TEST(computing_alone_takes_its_time) {
-    sl_timeline *t = open_timeline(2);
-    for (uint64_t r = 1; r <= 5; r++) {
-        END_ROUND(t, 0, 0);
-    }
-    ck_assert_uint_eq(sl_timeline_rounds(t), 5);
-    ck_assert_double_eq_tol(seconds_of(t, &links, 2), 2 * COMPUTE, TOLERANCE);
-    check_seconds(t, &(sl_platform){.compute_ms = 10, .speeds = (const double[]){1, 0.25}},
-                  5 * 0.04);
-}
-
 /* In order of arrival, not of rank: the slow one's message does not hold the other one up. */
 START_TEST(a_link_in_takes_what_comes_first) {
     sl_timeline *t = open_timeline(3);
@@ -112,16 +101,6 @@ START_TEST(a_link_in_takes_what_comes_first) {
     sl_platform slow = links;
     slow.speeds = (const double[]){0.5, 1, 1};
     check_seconds(t, &slow, 2 * COMPUTE + LATENCY + 1000 * BYTE);
-}
-
-/* A round whose message waits for its gradient, and one whose message does not. */
-START_TEST(rounds_of_one_run_may_differ) {
-    sl_timeline *t = open_timeline(2);
-    for (uint64_t r = 1; r <= 2; r++) {
-        send_either(t, 0, r, r > 1, 1, 20000);
-        END_ROUND(t, 0, 1);
-    }
-    check_seconds(t, &links, COMPUTE + LATENCY + 2 * 20000 * BYTE);
 }
 
 /* Both links of one round: the neighbour that is ahead has sent its next message before this
@@ -257,7 +236,8 @@ static void compare_exchange(uint32_t nodes, const char *algorithm) {
     sl_plan plan;
     EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error));
     EXPECT_WELL(sl_timeline_exchange(one, &plan.config, e->topology,
-                                     &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, &error));
+                                     &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, NULL,
+                                     false, &error));
     const sl_platform instant = {.bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS};
     const double expected = seconds_of(whole, &instant, 0), found = seconds_of(one, &instant, 0);
     ck_assert_msg(fabs(found - expected) < 1e-9, "%s on %u nodes: %g s, simulated %g s", algorithm,
@@ -276,10 +256,39 @@ START_TEST(every_form_is_told_as_it_is_simulated) {
                              printed("{'name': 'all-reduce', 'all_reduce': '%s'}", forms[f]));
 }
 
+/* Two nodes, half of the vector after the other: of a link that waits for the gradient, and of one
+ * that it waits for. */
+START_TEST(what_is_there_early_leaves_early) {
+    enum { HALF = DIMENSION / 2 };
+    sl_range halves[] = {{HALF, DIMENSION - HALF}, {0, HALF}};
+    const sl_ranges early = {2, halves};
+    sl_experiment *e = experiment_of("{'rounds': 1, 'topology': {'nodes': 2, 'family': 'path'}, "
+                                     "'algorithm': {'name': 'all-reduce', 'all_reduce': "
+                                     "'recursive-doubling'}}");
+    const double half_ms = 8e-3 * (HALF * sizeof(float) + HEADER) / MBIT,
+                 gradients_ms[] = {30 * half_ms, half_ms / 2};
+    sl_plan plan;
+    EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error));
+    for (int i = 0; i < 4; i++) {
+        sl_timeline *t = open_timeline(2);
+        const double tau = gradients_ms[i / 2], first = (1. / 3 + 2. / 3 / 2) * tau + half_ms,
+                     wait = i % 2 == 0 ? 0 : LATENCY_MS; /* apart, one after the other */
+        const sl_platform on = {
+            .bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS, .compute_ms = tau};
+        EXPECT_WELL(sl_timeline_exchange(t, &plan.config, e->topology,
+                                         &(sl_shapes){.dimension = DIMENSION}, PART_BYTES / 2, 1,
+                                         &early, i % 2 == 1, &error));
+        const double expected = fmax(tau, first + wait) + LATENCY_MS + half_ms,
+                     found = 1e3 * seconds_of(t, &on, 0);
+        ck_assert_msg(fabs(found - expected) < 1e-3, "%d: %g ms, expected %g", i, found, expected);
+    }
+}
+
 START_TEST(messages_along_edges_are_not_told) {
     sl_timeline *t = open_timeline(4);
     sl_experiment *e = experiment_of("{'rounds': 1, 'topology': " RING(4) "}");
     EXPECT_ERROR(sl_timeline_exchange(t, &e->algorithm, e->topology,
-                                      &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, &error),
+                                      &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, NULL,
+                                      false, &error),
                  SL_EINVAL, "messages of d-psgd go along edges");
 }

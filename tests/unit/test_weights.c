@@ -58,13 +58,6 @@ START_TEST(optimal_weights_are_the_closed_forms) {
         "[9,6], [6,8], [8,5], [0,5], [1,6], [2,7], [3,8], [4,9]]}";
     expect_rho(petersen, "fmmc", 3. / 7, 1e-8);
     expect_rho(petersen, "fdla", 3. / 7, 1e-8);
-    /* K2,3 (Boyd, Diaconis, Xiao 2004) */
-    static const char bipartite[] =
-        "{'nodes': 5, 'weights': '%s', 'edges': [[0,2], [0,3], [0,4], [1,2], [1,3], [1,4]]}";
-    expect_rho(bipartite, "max-degree0", 2. / 3, 1e-12);
-    expect_rho(bipartite, "metropolis0", 2. / 3, 1e-12);
-    expect_rho(bipartite, "fmmc", 3. / 7, 1e-8);
-    expect_rho(bipartite, "best-constant", 3. / 7, 1e-9);
     expect_rho("{'nodes': 9, 'family': 'complete', 'weights': '%s'}", "fmmc", 0, 1e-8);
     expect_rho("{'nodes': 2, 'family': 'path', 'weights': '%s'}", "fmmc", 0, 1e-8);
 }

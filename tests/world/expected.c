@@ -88,7 +88,11 @@ static size_t untouched_bytes(uint32_t rank) {
     return window > two ? sl_receive_degree(experiment, rank) * (window - two) * chunk : 0;
 }
 
-void expected_memory(const process *of, uint32_t rank, size_t more) {
+void expected_memory(const process *of, uint32_t rank, bool saves, bool has_key, size_t more) {
+    /* of a checkpoint; a connection's first message; greetings, and for each of at most as many as
+     * there are nodes four sealed payloads, which may be a HELLO */
+    static const size_t head_bytes = 48 << 10, connection_bytes = 18 << 10,
+                        sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10);
     sl_plan plan;
     sl_error error;
     sl_run_memory forecast;
@@ -96,7 +100,8 @@ void expected_memory(const process *of, uint32_t rank, size_t more) {
                           &error) != 0)
         world_fail("%s", error.text);
     sl_experiment_memory(&forecast, experiment, &plan, task.dimension, 0);
-    more += untouched_bytes(rank);
+    more += untouched_bytes(rank) + (saves ? head_bytes : 0) + (has_key ? sealed_bytes : 0) +
+            of->connections_max * connection_bytes;
     if (of->bytes_max > forecast.agent + more)
         world_fail("agent %u held %zu bytes; with %u connections at a time, at most %zu are right",
                    rank, of->bytes_max, of->connections_max, forecast.agent + more);

@@ -24,8 +24,9 @@ void expected_roster(char out[ROSTER_MAX], uint32_t agents, const char *between)
 /* Runs such an agent of a run of so many to its end; its settings lack what follows from the seed
  * and its rank. *agent: while it can be asked to stop; else NULL. */
 int expected_run(sl_agent **agent, sl_agent_settings settings, uint32_t agents, sl_error *error);
-/* The agent held no more than `starling check` forecasts, and so much. */
-void expected_memory(const process *of, uint32_t rank, size_t more);
+/* The agent held no more than `starling check` forecasts, what it has where it saves checkpoints or
+ * has a key, what its connections have, and so much. */
+void expected_memory(const process *of, uint32_t rank, bool saves, bool has_key, size_t more);
 /* The key of a run whose seed has one; the same for all. What OpenSSL allocates is not the world's:
  * called first before there is a process whose memory it would be. */
 const sl_credentials *expected_key(void);

@@ -34,13 +34,9 @@ enum { QUICK = 400 };               /* with sanitizers */
 enum { CROWD = 120, POLLED = 8 };   /* more than an agent lets in at a time */
 static const double crowd_s = 0.02; /* in which they come */
 /* What an agent holds beside what `starling check` forecasts: for itself, with the plan twice and
- * what it has told of whom it refused, the head of a checkpoint, codecs of buckets, a
- * neighbour's tables, a connection's first message. */
+ * what it has told of whom it refused, codecs of buckets, a neighbour's tables. */
 static const size_t agent_bytes = 2 * sizeof(sl_plan) + sizeof(sl_refusals) + (72 << 10),
-                    head_bytes = 48 << 10, neighbour_bytes = 12 << 10, connection_bytes = 18 << 10;
-/* Beyond that, where there is a key: greetings, and for each of at most as many as there are nodes
- * four sealed payloads, which may be a HELLO. */
-static const size_t sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10);
+                    neighbour_bytes = 12 << 10;
 
 static scenario s;
 static bool saves;                    /* the agents write checkpoints */
@@ -264,14 +260,6 @@ static void judge_error(const peer *p) {
         world_fail("agent %u names only edges that were well: %s", p->rank, e->text);
 }
 
-static void judge_memory(const peer *p) {
-    const process *of = p->process;
-    expected_memory(of, p->rank,
-                    agent_bytes + (saves ? head_bytes : 0) +
-                        sl_receive_degree(experiment, p->rank) * neighbour_bytes +
-                        of->connections_max * connection_bytes + (has_key() ? sealed_bytes : 0));
-}
-
 /* A place for each visitor, and a neighbour's connections: the old one, the new one, and one that
  * is only to be asked. What is closed goes at the next poll. */
 static void judge_visitors(void) {
@@ -300,7 +288,8 @@ static void judge(const peer *p, bool verbose) {
     peer_judge_end(p, s.rounds);
     if (p->result != 0)
         judge_error(p);
-    judge_memory(p);
+    expected_memory(p->process, p->rank, saves, has_key(),
+                    agent_bytes + sl_receive_degree(experiment, p->rank) * neighbour_bytes);
     seeds_count("ended early and said why", p->result != 0);
 }
 

@@ -19,22 +19,14 @@
 
 #include "disk.h"
 #include "expected.h"
-#include "scenario.h"
-#include "virtual.h"
+#include "peers.h"
 
 enum { LEARNERS = 8, SEEDS = 8 };
 static const double year_s = 365.0 * 24 * 3600, round_s = 1, clean_s = 600;
 
-typedef struct learner {
-    uint32_t rank;
-    process *process;
-    bool joins, trains;
-    double started_s;
-    uint64_t rounds; /* that it has begun, and was not killed in */
-} learner;
-
 static scenario s;
-static learner learners[LEARNERS];
+static double started_s[LEARNERS];
+static uint64_t rounds[LEARNERS];  /* that they have begun, and were not killed in */
 static double between_s, repair_s; /* between_s: INFINITY: nobody fails */
 static uint64_t failures;
 static double up_s; /* of all learners' processes */
@@ -49,19 +41,16 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {
-    learner *l = context;
-    l->trains = true;
-    l->rounds++;
+    ((peer *)context)->trains = true;
+    rounds[rank]++;
 }
 
 static void *be_learner(void *of) {
-    const learner *l = of;
+    peer *p = of;
     const sl_agent_settings settings = {
-        .rank = l->rank, .joins = l->joins, .observer = {.context = of, .round = on_round}};
-    sl_agent *agent = NULL;
-    sl_error error;
-    expected_run(&agent, settings, LEARNERS, &error);
-    world_fail("learner %u ended at %.3f s: %s", l->rank, world_now() - first_s, error.text);
+        .rank = p->rank, .joins = p->joins, .observer = {.context = of, .round = on_round}};
+    expected_run(&p->agent, settings, LEARNERS, &p->error);
+    world_fail("learner %u ended at %.3f s: %s", p->rank, world_now() - first_s, p->error.text);
 }
 
 /* ---- failures ---- */
@@ -71,34 +60,34 @@ static void start(void *of, uint64_t ignored);
 static uint32_t count_training(void) {
     uint32_t count = 0;
     for (uint32_t i = 0; i < LEARNERS; i++)
-        count += learners[i].trains;
+        count += peers[i].trains;
     return count;
 }
 
 static void fail(void *of, uint64_t start_number) {
-    learner *l = of;
-    if (l->process->number != (int)start_number)
+    peer *p = of;
+    if (p->process->number != (int)start_number)
         return;
-    if (l->trains && count_training() == 1) { /* it is spared */
-        world_at(world_now() - between_s * log1p(-world_uniform()), fail, l, start_number);
+    if (p->trains && count_training() == 1) { /* it is spared */
+        world_at(world_now() - between_s * log1p(-world_uniform()), fail, p, start_number);
         return;
     }
     failures++;
-    up_s += world_now() - l->started_s;
-    l->rounds -= l->trains; /* the one under way */
-    l->trains = false;
-    l->joins = true;
-    process_kill(l->process, false);
-    world_at(world_now() + repair_s, start, l, 0);
+    up_s += world_now() - started_s[p->rank];
+    rounds[p->rank] -= p->trains; /* the one under way */
+    p->trains = false;
+    p->joins = true;
+    peer_kill(p, false);
+    world_at(world_now() + repair_s, start, p, 0);
 }
 
 static void start(void *of, uint64_t ignored) {
-    learner *l = of;
-    l->started_s = world_now();
-    l->process = process_start(l->rank, be_learner, l);
+    peer *p = of;
+    started_s[p->rank] = world_now();
+    peer_start(p, ignored);
     if (isfinite(between_s))
-        world_at(world_now() - between_s * log1p(-world_uniform()), fail, l,
-                 (uint64_t)l->process->number);
+        world_at(world_now() - between_s * log1p(-world_uniform()), fail, p,
+                 (uint64_t)p->process->number);
 }
 
 /* ---- a run ---- */
@@ -121,26 +110,25 @@ static bool never(void) {
 
 /* Rounds of all in so many seconds. */
 static uint64_t play(uint64_t seed, double seconds) {
-    uint64_t rounds = 0;
+    uint64_t all = 0;
     world_open(seed, false);
     disk_open();
-    memset(learners, 0, sizeof learners);
+    memset(rounds, 0, sizeof rounds);
+    peers_open(LEARNERS, be_learner);
     failures = 0;
     up_s = 0;
     network.latency_s = 0.01;
     network.slow_wake_s = 1e-6;
     open_experiment();
-    for (uint32_t i = 0; i < LEARNERS; i++) {
-        learners[i].rank = i;
-        world_at(first_s, start, &learners[i], 0);
-    }
+    for (uint32_t i = 0; i < LEARNERS; i++)
+        world_at(first_s, start, &peers[i], 0);
     world_run(first_s + seconds, never);
     for (uint32_t i = 0; i < LEARNERS; i++) {
-        rounds += learners[i].rounds;
-        up_s += learners[i].process->alive ? world_now() - learners[i].started_s : 0;
+        all += rounds[i];
+        up_s += peer_is_up(&peers[i]) ? world_now() - started_s[i] : 0;
     }
     expected_end();
-    return rounds;
+    return all;
 }
 
 /* In per cent, and how much of the time was there. */
@@ -150,9 +138,9 @@ static double find_goodput(double chips, double repair, double seconds, uint64_t
     const double clean = (double)play(seed, clean_s) / clean_s;
     between_s = year_s / chips;
     repair_s = repair;
-    const double rounds = (double)play(seed, seconds);
+    const double repaired = (double)play(seed, seconds) / seconds;
     *there = 100 * up_s / (LEARNERS * seconds);
-    return 100 * rounds / (clean * seconds);
+    return 100 * repaired / clean;
 }
 
 int main(int count, char **arguments) {

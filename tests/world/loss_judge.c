@@ -6,9 +6,8 @@
 #include "loss_judge.h"
 #include "seeds.h"
 
-static const size_t agent_bytes = 64u << 10, head_bytes = 48u << 10, member_bytes = 8u << 10,
-                    connection_bytes = 18u << 10,
-                    sealed_bytes = (20 << 10) + NODES_MAX * 4 * (16 << 10); /* as in fault_world */
+/* The plans are of the run and of its view. */
+static const size_t agent_bytes = (64u << 10) + 3 * sizeof(sl_plan), member_bytes = 8u << 10;
 static const double leave_s = 2.5;
 
 bool loss_strikes_are(strike_kind kind) {
@@ -42,16 +41,6 @@ static bool came_too_late(const peer *p) {
            strstr(p->error.text, "have gone on without this agent") != NULL;
 }
 
-/* The plans are of the run and of its view. */
-static void judge_memory(const peer *p) {
-    const process *of = p->process;
-    expected_memory(of, p->rank,
-                    agent_bytes + 3 * sizeof(sl_plan) + drawn.s.nodes * member_bytes +
-                        of->connections_max * connection_bytes +
-                        (loss_has_key(&drawn.s) ? sealed_bytes : 0) +
-                        (loss_goes_on(&drawn.s) ? head_bytes : 0));
-}
-
 void loss_judge(const peer *p, bool verbose) {
     if (!peer_judge(p, verbose) || p->rank == drawn.liar) /* it gets what it asked for */
         return;
@@ -82,7 +71,8 @@ void loss_judge(const peer *p, bool verbose) {
         world_fail("agent %u ended otherwise: %s", p->rank, p->error.text);
     if (p->untold)
         world_fail("agent %u was not told that it trains alone", p->rank);
-    judge_memory(p);
+    expected_memory(p->process, p->rank, loss_goes_on(&drawn.s), loss_has_key(&drawn.s),
+                    agent_bytes + drawn.s.nodes * member_bytes);
 }
 
 void loss_judge_healing(void) {

@@ -2,8 +2,8 @@
 #ifndef LOSS_SEED_H
 #define LOSS_SEED_H
 
+#include "peers.h"
 #include "scenario.h"
-#include "strike.h"
 
 enum { STRIKES_MAX = 6, STORM_MAX = 30, LONGER = 12, FARTHER = 20, LARGE = 37, CUTS_MAX = 3 };
 

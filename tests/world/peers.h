@@ -3,8 +3,22 @@
 #define PEERS_H
 
 #include "logbook.h"
-#include "strike.h"
 #include "virtual.h"
+
+/* What happens to an agent, or to the connection of two. */
+typedef enum strike_kind {
+    STRIKE_KILL,
+    STRIKE_STOP,
+    STRIKE_CUT,
+    STRIKE_LEAVE,
+    STRIKE_KINDS
+} strike_kind;
+typedef struct strike {
+    strike_kind kind;
+    uint32_t a, b;
+    uint64_t round; /* as which `a` begins it happens */
+    double at_s, seconds;
+} strike;
 
 typedef struct peer {
     process *process; /* the last one; NULL: it is yet to come, or comes again */

@@ -92,18 +92,24 @@ bool sl_neighbour_reads(const sl_neighbour *n, const void *payload) {
     return n->process.lends && sl_arena_holds(n->process.lent, payload);
 }
 
-void *sl_side_publish(sl_side *side, const sl_neighbour *neighbours, uint32_t count, size_t bytes) {
-    bool any = false;
+void *sl_side_publish(sl_side *side, const sl_neighbour *neighbours, uint32_t count, size_t bytes,
+                      bool *waits) {
+    const size_t half = side->published_bytes / 2;
+    const uint32_t next = !side->turn;
+    uint8_t *memory = sl_arena_memory(side->published) + next * half;
+    bool any = false, lost = false;
     for (const sl_neighbour *n = neighbours; n < neighbours + count; n++) {
         if (n->link.agreed && !(n->process.lends && n->process.lent == side->published))
             return NULL;
         any = any || n->link.agreed;
+        lost = lost || (n->absence.gone && sl_stream_lends(&n->stream, memory, half));
     }
-    const size_t half = side->published_bytes / 2;
-    const uint32_t next = !side->turn;
-    uint8_t *memory = any ? sl_arena_memory(side->published) + next * half : NULL;
-    if (!any || bytes > half || sl_copies_keep_any(&side->copies, memory, half))
+    if (!any || bytes > half)
         return NULL;
+    if (sl_copies_keep_any(&side->copies, memory, half)) {
+        *waits = !lost;
+        return NULL;
+    }
     side->turn = next;
     return memory;
 }

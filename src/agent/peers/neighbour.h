@@ -265,8 +265,10 @@ uint32_t sl_neighbour_row(const sl_neighbour *n);
 /* Does it read this where it is? */
 bool sl_neighbour_reads(const sl_neighbour *n, const void *payload);
 /* Device memory for a message of this agent, which has these neighbours; NULL: it has to leave from
- * the host, as some of them do not read it there, or have not read the last but one. */
-void *sl_side_publish(sl_side *side, const sl_neighbour *neighbours, uint32_t count, size_t bytes);
+ * the host, as some of them do not read it there; or *waits is set: some have not read the last but
+ * one, and will. */
+void *sl_side_publish(sl_side *side, const sl_neighbour *neighbours, uint32_t count, size_t bytes,
+                      bool *waits);
 /* Where the data is that has come, if it is all there; else NULL. */
 const void *sl_neighbour_find_data(const sl_neighbour *n, const sl_frame *frame, sl_buffer *buffer,
                                    size_t *bytes, bool *on_device);

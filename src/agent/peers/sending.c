@@ -11,8 +11,10 @@
 /* Of a message whose exchange is not open at its receiver: a start while it says that it is. */
 enum { FRAMES_EARLY = 2 };
 
+/* Of a device's memory there is room for two messages, whatever frames they take. */
 static bool is_due(const sl_neighbour *n, uint64_t now, uint64_t told) {
-    return now - told >= n->side->limits.told_every;
+    const bool few = n->process.borrows && sl_arena_map_is_on_device(n->map);
+    return now - told >= (few ? 1 : n->side->limits.told_every);
 }
 
 static bool note_sent(sl_neighbour *n, int result) {
