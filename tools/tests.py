@@ -440,7 +440,7 @@ def threads():
     """The emulated device's streams are threads (gpu/emulated/queue.h), and so may be those of a
     launch: what ThreadSanitizer reports of them has no order on a GPU either. Checkpoints are
     written, and events logged, by threads."""
-    names = ("launch_races", "test_devices", "checkpoint", "event_log")
+    names = ("launch_races", "test_devices", "session_device", "checkpoint", "event_log")
 
     def tests():
         env = {"TSAN_OPTIONS": "halt_on_error=1", "STARLING_QUICK": "1"}
@@ -449,6 +449,7 @@ def threads():
 
     targets = ["tools/starling", "tests/checkvec", "tests/libstarling-other.so"]
     targets += ["gpu/libstarling-emulated.so", "tests/test_checkpoint", "tests/test_event_log"]
+    targets += ["tests/test_session_device"]
     return build(THREADS, sanitizer_options("thread", 1), tests, None, targets)
 
 

@@ -1,7 +1,8 @@
 /* faults.h - a scenario of losses and returns that the simulator plays: `faults` of an experiment.
  *
  * A list of events by round. Who is killed takes no part in that round any more: it begins with a
- * view of those who are left. A cast says who is there as the events are played. */
+ * view of those who are left. Where nodes go at their own times, it comes when the first of them
+ * has ended the one before. A cast says who is there as the events are played. */
 #ifndef STARLING_FAULTS_H
 #define STARLING_FAULTS_H
 

@@ -2,10 +2,12 @@
  * the end: ranges, in the order in which they leave.
  *
  *   layers       each tensor, the last one first (wait-free backpropagation: Zhang and others 2017)
- *   merged       the same, but a tensor waits for the one before it where a message of its own
- * costs more (MG-WFBP: Shi, Chu, Li 2019, theorem 1) partitioned  equal pieces; whenever the link
- * is free, the first of those that are there (P3: Jayarajan and others 2019; ByteScheduler: Peng
- * and others 2019)
+ *
+ *   merged       the same, but a tensor waits for the one before it where a message of its
+ *                own costs more (MG-WFBP: Shi, Chu, Li 2019, theorem 1)
+ *
+ *   partitioned  equal pieces; whenever the link is free, the first of those that are there (P3:
+ *                Jayarajan and others 2019; ByteScheduler: Peng and others 2019)
  *
  * All peers must have the same one, so it follows from what is said of model and links, and from no
  * clock. */

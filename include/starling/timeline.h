@@ -8,7 +8,7 @@
  *   - A node computes for compute_ms / speed in each round, or as sl_network_gradient_ms says.
  *   - A message may leave when the step before it is done. The first message of an exchange may
  *     leave when the round's computing is done; if it does not need this round's gradient, when the
- *     round begins.
+ *     round begins; if it needs some of it only, when that is there.
  *   - Parts leave one after the other, each once for every receiver, beginning with the next higher
  *     rank. A copy occupies the sender's uplink for bytes / bandwidth. Its first bit arrives
  * latency later; then it occupies the receiver's downlink for bytes / bandwidth.
@@ -29,6 +29,7 @@
 #include "starling/api.h"
 #include "starling/error.h"
 #include "starling/observer.h"
+#include "starling/ranges.h"
 #include "starling/topology.h"
 
 #ifdef __cplusplus
@@ -45,6 +46,9 @@ SL_API void sl_timeline_close(sl_timeline **timeline);
  * A message without receivers is not kept. */
 SL_API void sl_timeline_send(sl_timeline *timeline, uint32_t rank, uint64_t exchange, uint32_t step,
                              bool overlaps, const uint32_t *peers, uint32_t count);
+/* The message that has begun needs no more of the gradient than is there after this share of the
+ * computing, in (0, 1). */
+SL_API void sl_timeline_ready(sl_timeline *timeline, double share);
 SL_API void sl_timeline_part(sl_timeline *timeline, size_t bytes); /* with its frame's header */
 /* rank has finished its round, in which it combined `frames` parts. */
 SL_API void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uint64_t frames);
@@ -52,11 +56,13 @@ SL_API void sl_timeline_end_node_round(sl_timeline *timeline, uint32_t rank, uin
 SL_API void sl_timeline_end_round(sl_timeline *timeline);
 /* All messages of one round of an algorithm without edges (all-reduce, servers), in parts of
  * chunk_bytes, told without a run. `round`: which one, where rounds differ; its exchange needs the
- * round's gradient. SL_EINVAL: messages go along edges, or are as long as
- * sums say. */
+ * round's gradient. early: ranges that leave as soon as theirs is there, of which each is exchanged
+ * by itself if `apart`; NULL: none does. SL_EINVAL: messages go along edges, or are as long as sums
+ * say. */
 SL_API int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *config,
                                 const sl_topology *topology, const sl_shapes *shapes,
-                                size_t chunk_bytes, uint64_t round, sl_error *error);
+                                size_t chunk_bytes, uint64_t round, const sl_ranges *early,
+                                bool apart, sl_error *error);
 SL_API uint64_t sl_timeline_rounds(const sl_timeline *timeline);
 /* Parts times receivers: the work of a prediction. */
 SL_API uint64_t sl_timeline_copies(const sl_timeline *timeline);

@@ -26,6 +26,9 @@ static bool can_be_direct(const sl_experiment *e, char *reason, size_t bytes) {
     else if (kind != SL_COMPRESSOR_IDENTITY)
         snprintf(reason, bytes, "payloads of compressor \"%s\" are checked on the host",
                  sl_compressor_name(kind));
+    else if (sl_experiment_is_asynchronous(e))
+        snprintf(reason, bytes, "those of algorithm %s, at nodes' own times, do",
+                 e->algorithm.name);
     else
         return gpu.emulated || sl_fabric_offers(e->transport.provider, true, reason, bytes) == 0;
     return false;

@@ -199,8 +199,7 @@ bool sl_agent_settle(sl_agent *a, bool copy) {
 static void publish_to_nobody(sl_agent *a) {
     while (may_send(a) && a->receiver_count == 0 && a->outbox.encoded < a->outbox.message.parts) {
         sl_error error;
-        uint32_t part = a->outbox.encoded;
-        int encoded = sl_outbox_encode(&a->outbox, part, &error);
+        int encoded = sl_outbox_encode(&a->outbox, a->outbox.encoded, &error);
         if (encoded < 0)
             refuse(a, encoded, 0, &error);
         if (encoded <= 0)
@@ -299,11 +298,14 @@ static void send_part(sl_agent *a, const sl_async_part *part) {
 
 static bool encode_next(sl_agent *a, sl_async_part *part, sl_row *to) {
     const double before_s = sl_clock_seconds();
-    if (!sl_async_next(a->node.own, part, to))
-        return false;
+    sl_error error;
+    const int next = sl_async_next(a->node.own, part, to, &error);
     const double now_s = sl_clock_seconds();
-    spend(a, SL_SPAN_ENCODE, now_s, now_s - before_s);
-    return true;
+    if (next < 0)
+        sl_agent_fail(a, &error, error.text);
+    else if (next > 0)
+        spend(a, SL_SPAN_ENCODE, now_s, now_s - before_s);
+    return next > 0;
 }
 
 /* A part has left when all its receivers' streams have it. */

@@ -9,7 +9,7 @@
 
 #include "async/owners.h"
 #include "route/route.h"
-#include "vec/finite.h"
+#include "vec/asked.h"
 
 static const double divergence_factor = 1e6;
 
@@ -28,7 +28,7 @@ static bool allocate_vectors(sl_async *n) {
     const size_t d = s->dimension;
     state->x = s->vec->allocate(d);
     state->g = s->vec->allocate(d);
-    state->block = SL_BLOCK;
+    state->block = s->vec->on_host ? SL_BLOCK : d;
     state->scratch = s->vec->allocate(state->block);
     if (s->optimizer->momentum > 0)
         state->m = s->vec->allocate(d);
@@ -67,13 +67,6 @@ static int no_memory(const sl_async *n, sl_error *error) {
                             n->settings.rank, n->settings.dimension);
 }
 
-static int open_encoded(sl_async *n, sl_error *error) {
-    const size_t bytes = sl_codec_part_bytes_max(n->codec);
-    n->encoded_stride = (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
-    n->encoded = n->settings.vec->allocate_host(2 * n->parts * n->encoded_stride);
-    return n->encoded != NULL ? 0 : no_memory(n, error);
-}
-
 static int open_codec(sl_async *n, sl_error *error) {
     const sl_node_settings *s = &n->settings;
     int result =
@@ -84,7 +77,7 @@ static int open_codec(sl_async *n, sl_error *error) {
         result = sl_decoder_open(&n->decoder, n->codec, s->vec, error);
     if (result == 0)
         n->parts = sl_codec_parts(n->codec);
-    return result == 0 && !sl_codec_borrows(n->codec) ? open_encoded(n, error) : result;
+    return result;
 }
 
 /* Without edges: a server's are all others; the others' is the server. */
@@ -132,7 +125,9 @@ static int open_all(sl_async *n, sl_error *error) {
         result = no_memory(n, error);
     if (result == 0 && !(allocate_vectors(n) && allocate_messages(n)))
         result = no_memory(n, error);
-    return result == 0 ? n->pattern->open(n, error) : result;
+    if (result == 0)
+        result = n->pattern->open(n, error);
+    return result == 0 && sl_async_open_edges(n) != 0 ? no_memory(n, error) : result;
 }
 
 int sl_async_open(sl_async **out, const sl_node_settings *settings, sl_error *error) {
@@ -143,7 +138,7 @@ int sl_async_open(sl_async **out, const sl_node_settings *settings, sl_error *er
     sl_async *n = calloc(1, sizeof *n);
     if (n == NULL)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory", settings->rank);
-    assert(settings->vec->on_host && algorithm->async != NULL);
+    assert(algorithm->async != NULL);
     n->settings = *settings;
     n->algorithm = algorithm;
     n->pattern = pattern_of(algorithm);
@@ -187,7 +182,7 @@ void sl_async_close(sl_async **node) {
     sl_averager_close(&n->averager);
     free(n->accounts.ends);
     vec->release(n->undo);
-    vec->release_host(n->encoded);
+    sl_async_close_edges(n);
     sl_inbox_end(&n->inbox);
     sl_inbox_close(&n->inbox);
     sl_decoder_close(&n->decoder);
@@ -224,6 +219,9 @@ void sl_async_close(sl_async **node) {
 
 static int take_gradient(sl_async *n, double loss, sl_error *error) {
     assert(n->gradient == SL_GRADIENT_RUNNING);
+    const int asked = sl_vec_ask(n->settings.vec, false, n->settings.rank, n->state.round, error);
+    if (asked != 0)
+        return asked; /* and the loss means nothing */
     if (n->loss_limit <= 0 && isfinite(loss))
         n->loss_limit = divergence_factor * (1 + fabs(loss));
     if (!(loss <= n->loss_limit))
@@ -258,7 +256,7 @@ static int check_norm(const sl_async *n, const sl_event *e, sl_error *error) {
     const sl_vec_ops *vec = n->settings.vec;
     const float *own = n->algorithm->stages[0].vector(&n->state);
     const double most = limit * sqrt(vec->norm2_squared(own + from, count)),
-                 norm = sqrt(vec->norm2_squared(e->payload.data, count));
+                 norm = sqrt(vec->norm2_squared(sl_async_bring(n, e->payload, 0).data, count));
     return most <= 0 || norm <= most
                ? 0
                : sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
@@ -364,10 +362,11 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
         n->state.exchange = sl_async_exchanges_before(n, first);
     }
     const uint32_t count = list_peers(n);
-    int result =
-        n->peers != NULL && sl_inbox_open(&n->inbox, count, n->settings.inbox_parts, 0) == 0
-            ? n->pattern->go_on(n, true, error)
-            : no_memory(n, error);
+    int result = n->peers != NULL &&
+                         sl_inbox_open(&n->inbox, count, n->settings.inbox_parts, 0) == 0 &&
+                         sl_async_open_edges(n) == 0
+                     ? n->pattern->go_on(n, true, error)
+                     : no_memory(n, error);
     sl_async_note(n, &(sl_act){.kind = SL_ACT_VIEW, .number = view->exchange});
     if (n->is_loaded)
         go_on_loaded(n, update);
@@ -429,6 +428,8 @@ int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_erro
     *update = (sl_update){0};
     n->inbox.released_count = 0;
     n->act_count = 0;
+    n->is_encoding = n->is_encoding && event->type != SL_EVENT_SENT &&
+                     event->type != SL_EVENT_CUT && event->type != SL_EVENT_VIEW;
     n->now_ns = event->now_ns;
     int result = take(n, event, update, error);
     if (result == 0)
@@ -436,14 +437,22 @@ int sl_async_step(sl_async *n, const sl_event *event, sl_update *update, sl_erro
     if (n->rests && !n->is_loaded)
         sl_async_note_rest(n);
     n->turns = update->turn;
-    update->released = sl_inbox_released(&n->inbox, &update->released_count);
+    update->released = n->inbox.released;
+    update->released_count = n->inbox.released_count;
     update->acts = n->acts;
     update->act_count = n->act_count;
     return result;
 }
 
-bool sl_async_next(sl_async *n, sl_async_part *out, sl_row *to) {
-    return n->pattern->next(n, out, to);
+int sl_async_next(sl_async *n, sl_async_part *out, sl_row *to, sl_error *error) {
+    const bool any = n->pattern->next(n, out, to);
+    if (n->failed == 0)
+        return any;
+    const int result = sl_vec_ask(n->settings.vec, true, n->settings.rank, n->state.round, error);
+    return result != 0
+               ? result
+               : sl_fail_node(error, n->failed, n->settings.rank, n->state.round,
+                              "a message could not be encoded: %s", sl_error_meaning(n->failed));
 }
 
 void sl_async_expect(sl_async *n, const sl_act *next) {
@@ -553,47 +562,4 @@ uint32_t sl_async_parts(const sl_async *n) {
 uint32_t sl_async_peers(const sl_async *n, const uint32_t **peers) {
     *peers = n->peers;
     return n->inbox.peer_count;
-}
-
-size_t sl_async_part_bytes_max(const sl_async *n) {
-    return n->codec != NULL ? sl_codec_part_bytes_max(n->codec) : n->owner_bytes_max;
-}
-
-enum { VECTORS_MAX = SL_ALGORITHM_VECTORS_MAX + 3 };
-
-static size_t list_vectors(const sl_async *n, float *all[VECTORS_MAX]) {
-    float *const named[] = {n->state.x, n->state.g, n->state.m};
-    size_t count = 0;
-    for (size_t i = 0; i < VECTORS_MAX; i++) {
-        float *vector = i < 3 ? named[i] : n->state.extra[i - 3];
-        if (vector != NULL)
-            all[count++] = vector;
-    }
-    return count;
-}
-
-static size_t encoded_size(const sl_async *n) {
-    return 2 * n->parts * n->encoded_stride;
-}
-
-size_t sl_async_memory(const sl_async *n) {
-    float *all[VECTORS_MAX];
-    return (list_vectors(n, all) + sl_direction_vectors(n->settings.optimizer)) *
-               n->settings.dimension * sizeof(float) +
-           (size_t)n->inbox.peer_count * n->kept.room * n->kept.stride + encoded_size(n);
-}
-
-size_t sl_async_regions(const sl_async *n, void **bases, size_t *bytes, size_t max) {
-    float *all[VECTORS_MAX];
-    const size_t vectors = list_vectors(n, all);
-    size_t count = vectors < max ? vectors : max;
-    for (size_t i = 0; i < count; i++) {
-        bases[i] = all[i];
-        bytes[i] = n->settings.dimension * sizeof(float);
-    }
-    if (n->encoded != NULL && count < max) {
-        bases[count] = n->encoded;
-        bytes[count++] = encoded_size(n);
-    }
-    return count;
 }

@@ -25,7 +25,7 @@
  *   RELEASED, VIEW  -> it goes on
  *
  * After each step the driver takes what may leave with sl_async_next, and says SENT of it. Events,
- * updates, tokens, payloads and their lives are those of starling/node.h. Vectors are on the host.
+ * updates, tokens, payloads and their lives are those of starling/node.h. Payloads are on the host.
  */
 #ifndef SL_ASYNC_H
 #define SL_ASYNC_H
@@ -34,7 +34,7 @@
 
 typedef struct sl_async sl_async;
 
-/* gradient, lends, direct and views of the settings are not used. */
+/* gradient, lends, direct, way_out and views of the settings are not used. */
 int sl_async_open(sl_async **out, const sl_node_settings *settings, sl_error *error);
 void sl_async_close(sl_async **node);
 
@@ -58,9 +58,9 @@ int sl_async_step(sl_async *node, const sl_event *event, sl_update *update, sl_e
 /* Its first model is there as it begins, and not before: until then it says and serves nothing. */
 void sl_async_await_model(sl_async *node);
 
-/* The next part that may leave, to all of `to`; its payload stands until SENT, or longer (stays).
- * false: there is none. */
-bool sl_async_next(sl_async *node, sl_async_part *out, sl_row *to);
+/* 1: the next part that may leave, to all of `to`; its payload stands until SENT, or longer
+ * (stays). 0: there is none. SL_EDEVICE, SL_ENOMEM: it could not be encoded. */
+int sl_async_next(sl_async *node, sl_async_part *out, sl_row *to, sl_error *error);
 
 /* Of a run that is repeated: what the node did next; NULL: nothing. Until the next call it asks and
  * serves nobody else than this says. */

@@ -136,7 +136,7 @@ static int take_answer(sl_async *n, const sl_event *e, sl_error *error) {
         return sl_fail_edge(error, SL_EPROTO, e->peer, n->settings.rank, n->state.round,
                             "a part of the server's model came that is not the next one");
     const sl_range range = sl_owner_model_part(owner, e->part);
-    sl_copy(&n->state, n->state.x + range.from, e->payload.data, range.count);
+    n->settings.vec->copy_in(n->state.x + range.from, e->payload.data, e->payload.bytes);
     n->pulled = (uint64_t)e->scalar;
     owner->come++;
     sl_inbox_refuse(&n->inbox, e->token);
@@ -183,8 +183,7 @@ static bool is_to_answer(const sl_async *n) {
 
 static sl_payload served_part(const sl_async *n, uint32_t part) {
     const sl_range range = sl_owner_model_part(n->own, part);
-    return (sl_payload){(uint8_t *)(n->state.extra[SL_SERVED] + range.from),
-                        range.count * sizeof(float)};
+    return sl_async_lend(n, n->state.extra[SL_SERVED] + range.from, range.count);
 }
 
 static bool next(sl_async *n, sl_async_part *out, sl_row *to) {
@@ -235,7 +234,8 @@ static int left(sl_async *n, sl_error *error) {
         return 0;
     }
     const uint32_t part = service->sent++;
-    sl_async_count_sent(n, served_part(n, part).bytes, part == 0, false, 1);
+    sl_async_count_sent(n, sl_owner_model_part(n->own, part).count * sizeof(float), part == 0,
+                        false, 1);
     sl_serving_note(n, SL_ACT_SERVE, service->answers[0], service->numbers[service->answers[0]],
                     part, part + 1);
     if (service->sent == n->own->model_parts) {

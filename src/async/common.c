@@ -7,7 +7,7 @@
 #include "async/state.h"
 #include "base/round_up.h"
 #include "route/route.h"
-#include "vec/finite.h"
+#include "vec/asked.h"
 
 void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count)) {
     const size_t block = n->settings.vec->block, all = n->settings.dimension;
@@ -55,7 +55,11 @@ int sl_async_end_round(sl_async *n, void (*hook)(sl_state *s, size_t from, size_
     update->round_done = true;
     update->finished_round = n->statistics;
     update->finished = n->state.round == n->settings.rounds;
-    if (!sl_vec_is_finite(n->state.x, n->settings.dimension))
+    const int asked =
+        sl_vec_ask(n->settings.vec, update->finished, n->settings.rank, n->state.round, error);
+    if (asked != 0)
+        return asked;
+    if (!sl_vec_are_finite(n->settings.vec, n->state.x, n->settings.dimension))
         return sl_fail_node(error, SL_EDIVERGED, n->settings.rank, n->state.round,
                             "the model holds a number that is not finite; training diverged "
                             "(learning rate %g): lower optimizer.learning_rate",
@@ -139,16 +143,6 @@ int sl_async_keep(sl_async *n, uint32_t slot, const sl_event *e, sl_error *error
                          n->settings.rank);
 }
 
-sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, float weight) {
-    return (sl_part){.decoder = n->decoder,
-                     .message = {n->settings.seed, a->exchange, peer, a->step},
-                     .index = a->part,
-                     .count = 1,
-                     .payload = a->payload,
-                     .weight = weight,
-                     .scalar = a->scalar};
-}
-
 int sl_async_combine(sl_async *n, float self_weight, uint32_t count, uint32_t part,
                      sl_error *error) {
     const sl_mix mix = {self_weight, n->room, count};
@@ -168,21 +162,4 @@ void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent,
     n->statistics.frames_sent += receivers;
     if (begins)
         *(silent ? &n->statistics.messages_silent : &n->statistics.messages_sent) += receivers;
-}
-
-/* Neither of the codecs that there are can fail: identity's, and modular's, of finite numbers. */
-sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
-                           uint32_t part) {
-    const sl_message message = {n->settings.seed, number, n->settings.rank, step};
-    const sl_source source = {.vector = vector};
-    uint8_t *buffer = n->encoded;
-    sl_payload payload = {NULL, 0};
-    if (buffer != NULL)
-        buffer += (((step != SL_AVERAGER_ASK) * n->parts) + part) * n->encoded_stride;
-    int result = part == 0 ? sl_encoder_begin(n->encoder, &message, &source) : 0;
-    if (result == 0)
-        result = sl_encoder_part(n->encoder, part, &source, buffer, &payload);
-    assert(result == 0);
-    n->encoded_bytes = payload.bytes;
-    return payload;
 }

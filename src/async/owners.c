@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "route/form.h"
+#include "vec/asked.h"
 
 static const sl_compressor_config identity = {.kind = SL_COMPRESSOR_IDENTITY};
 
@@ -37,9 +38,12 @@ static int open_memory(const sl_async *n, sl_owner *s, sl_error *error) {
     s->model_parts = sl_codec_parts(s->plain);
     s->payloads = calloc(s->parts, sizeof *s->payloads);
     s->stride = (bytes + SL_VEC_ALIGNMENT - 1) / SL_VEC_ALIGNMENT * SL_VEC_ALIGNMENT;
-    if (!sl_codec_borrows(s->codec))
+    const bool encodes = sl_async_encodes(n, s->codec);
+    if (encodes)
         s->encoded = n->settings.vec->allocate_host(s->parts * s->stride);
-    return s->payloads != NULL && (s->encoded != NULL || sl_codec_borrows(s->codec))
+    if (s->encoded != NULL)
+        sl_encoder_stage(s->encoder, s->encoded);
+    return s->payloads != NULL && (s->encoded != NULL || !encodes)
                ? 0
                : sl_fail(error, SL_ENOMEM, "node %u: out of memory for commits", n->settings.rank);
 }
@@ -167,11 +171,15 @@ int sl_owner_encode(sl_async *n, sl_owner *s, const sl_source *source, uint64_t 
         result = sl_encoder_part(s->encoder, part, &here,
                                  s->encoded != NULL ? s->encoded + part * s->stride : NULL,
                                  &s->payloads[part]);
-    return result == 0 ? 0
-                       : sl_fail_node(error, result, n->settings.rank, n->state.round,
-                                      "its gradient is not finite; training diverged (learning "
-                                      "rate %g): lower optimizer.learning_rate",
-                                      (double)n->state.sgd.learning_rate);
+    const int asked =
+        result != 0 ? sl_vec_ask(n->settings.vec, true, n->settings.rank, n->state.round, error)
+                    : 0;
+    return result == 0 || asked != 0
+               ? asked
+               : sl_fail_node(error, result, n->settings.rank, n->state.round,
+                              "its gradient is not finite; training diverged (learning rate %g): "
+                              "lower optimizer.learning_rate",
+                              (double)n->state.sgd.learning_rate);
 }
 
 sl_range sl_owner_model_part(const sl_owner *s, uint32_t part) {
@@ -183,7 +191,7 @@ sl_range sl_owner_model_part(const sl_owner *s, uint32_t part) {
 
 sl_part sl_owner_part(const sl_async *n, const sl_owner *owner, uint32_t rank, const sl_arrival *a,
                       float weight) {
-    sl_part part = sl_async_part_of(n, rank, a, weight);
+    sl_part part = sl_async_part_of(n, rank, a, weight, 0);
     part.decoder = owner->decoder;
     part.base = owner->range.from;
     return part;

@@ -52,7 +52,7 @@ static int gradient(sl_async *n, sl_error *error) {
 static int average(sl_async *n, uint32_t peer, const sl_arrival *a, sl_error *error) {
     const bool is_done = n->gradient == SL_GRADIENT_NONE; /* and its last round is recorded */
     n->statistics.staleness += a->part == 0 && !is_done;
-    n->room[0] = sl_async_part_of(n, peer, a, half);
+    n->room[0] = sl_async_part_of(n, peer, a, half, 0);
     return sl_async_combine(n, half, 1, a->part, error);
 }
 
@@ -93,13 +93,16 @@ static int received(sl_async *n, uint32_t slot, const sl_event *e, sl_error *err
     return result;
 }
 
-/* What it answers with. It stays where it is put, in case the average is cut. */
+/* What it answers with. It stays where it is put, in case the average is cut. A device encodes all
+ * of it ahead. */
 static const float *answered(sl_async *n, uint32_t part) {
-    size_t from, count;
+    size_t from = 0, count = n->settings.dimension;
     if (n->undo == NULL)
         return n->state.x;
-    sl_codec_part_range(n->codec, part, &from, &count);
-    sl_copy(&n->state, n->undo + from, n->state.x + from, count);
+    if (n->settings.vec->on_host)
+        sl_codec_part_range(n->codec, part, &from, &count);
+    if (n->settings.vec->on_host || part == 0)
+        sl_copy(&n->state, n->undo + from, n->state.x + from, count);
     return n->undo;
 }
 

@@ -148,11 +148,16 @@ struct sl_async {
     sl_codec *codec; /* NULL, like the next two: commits have their owners' */
     sl_encoder *encoder;
     sl_decoder *decoder;
-    uint32_t parts;   /* of a message */
-    uint8_t *encoded; /* (2, parts, encoded_stride) of an ask and an answer; NULL: they leave from
-                         the vector's own memory */
-    size_t encoded_stride;
+    uint32_t parts;        /* of a message */
+    uint8_t *encoded;      /* (2, parts, stride) of an ask and an answer; NULL: they leave from the
+                              vector's own memory */
     size_t encoded_bytes;  /* of the part that was encoded last */
+    bool is_encoding;      /* a first part, which has not left */
+    int failed;            /* the device, when it encoded */
+    float *brought;        /* (brought_room, stride) what is combined; NULL, like the next one: the
+                              vectors are on the host */
+    uint32_t brought_room; /* parts */
+    uint8_t *lent;         /* (stride) */
     const uint32_t *peers; /* (inbox.peer_count) borrowed from the topology, or all_peers */
     uint32_t *all_peers;   /* of those without edges; else NULL */
     sl_inbox inbox;
@@ -248,15 +253,29 @@ bool sl_async_is_broken(const sl_async *n, uint32_t peer);
 int sl_async_open_kept(sl_async *n, uint32_t parts, const sl_codec *codec, sl_error *error);
 /* Keeps what came until it is released. SL_ENOMEM; SL_EPROTO: more than there may be. */
 int sl_async_keep(sl_async *n, uint32_t slot, const sl_event *event, sl_error *error);
-/* A neighbour's part, as the algorithm's hooks take it. */
-sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, float weight);
 /* Combines the first `count` of n->room over the elements of `part`. */
 int sl_async_combine(sl_async *n, float self_weight, uint32_t count, uint32_t part,
                      sl_error *error);
+void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent, uint32_t receivers);
+
+/* ---- edges.c ---- */
+
+/* What is brought and lent, for the peers that there are. SL_ENOMEM. */
+int sl_async_open_edges(sl_async *n);
+void sl_async_close_edges(sl_async *n);
+/* Do messages leave from memory of their own? */
+bool sl_async_encodes(const sl_async *n, const sl_codec *codec);
 /* The next part of a message of the vector; parts 0, 1, ... in order. Where it is encoded into
- * memory of the node's, it stays until a message of the same step begins. */
+ * memory of the node's, it stays until a message of the same step begins. n->failed: it is none. */
 sl_payload sl_async_encode(sl_async *n, const float *vector, uint64_t number, uint32_t step,
                            uint32_t part);
-void sl_async_count_sent(sl_async *n, uint64_t bytes, bool begins, bool silent, uint32_t receivers);
+/* `count` elements as they are, a part at most; valid until the next ones. */
+sl_payload sl_async_lend(const sl_async *n, const float *vector, size_t count);
+/* What came, where the vectors are: number `at` of those that are combined together. It stays until
+ * the next one of that number. */
+sl_payload sl_async_bring(const sl_async *n, sl_payload payload, uint32_t at);
+/* The same, as the algorithm's hooks take it: a neighbour's part. */
+sl_part sl_async_part_of(const sl_async *n, uint32_t peer, const sl_arrival *a, float weight,
+                         uint32_t at);
 
 #endif

@@ -246,8 +246,9 @@ static int combine(sl_async *n, float self_weight, const sl_row *in, sl_error *e
             const uint32_t slot = sl_async_slot(n, in->peers[k]);
             if (n->chosen[slot] == 0 && !n->algorithm->async->sends_first)
                 continue; /* it has none of the view */
-            n->room[count] = sl_async_part_of(
-                n, in->peers[k], sl_queue_at(&n->inbox.queues[slot], part), (float)in->weights[k]);
+            n->room[count] =
+                sl_async_part_of(n, in->peers[k], sl_queue_at(&n->inbox.queues[slot], part),
+                                 (float)in->weights[k], count);
             n->room[count++].neighbour = k;
         }
         result = sl_async_combine(n, self_weight, count, part, error);

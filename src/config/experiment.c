@@ -329,27 +329,15 @@ static int check_network(const sl_experiment *e, sl_error *error) {
     return result;
 }
 
-/* Nodes that go at their own times have no round that a file or a fault could name. */
+/* Nodes that go at their own times have no round that a file could name. */
 static int check_asynchronous(const sl_experiment *e, sl_error *error) {
-    if (!sl_experiment_is_asynchronous(e))
+    if (e->checkpoint.every == 0 || e->membership.on_loss == SL_ON_LOSS_CONTINUE ||
+        !sl_experiment_is_asynchronous(e))
         return 0;
-    const struct {
-        bool is_set;
-        const char *key, *way_out;
-    } refused[] = {
-        {strcmp(e->device, "cpu") != 0, "device", "take \"cpu\""},
-        {e->checkpoint.every > 0 && e->membership.on_loss != SL_ON_LOSS_CONTINUE,
-         "checkpoint.every, where membership.on_loss is \"stop\"", "take \"continue\""},
-        {e->faults.count > 0, "faults", "leave it out"},
-    };
-    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
-        if (refused[i].is_set)
-            return sl_fail(
-                error, SL_EINVAL,
-                "%s: algorithm '%s' lets nodes go at their own times here, and cannot do "
-                "that yet; %s",
-                refused[i].key, e->algorithm.name, refused[i].way_out);
-    return 0;
+    return sl_fail(error, SL_EINVAL,
+                   "checkpoint.every, where membership.on_loss is \"stop\": algorithm '%s' lets "
+                   "nodes go at their own times here, and cannot do that yet; take \"continue\"",
+                   e->algorithm.name);
 }
 
 static int check_gpu_direct(const sl_experiment *e, sl_error *error) {
@@ -365,6 +353,12 @@ static int check_gpu_direct(const sl_experiment *e, sl_error *error) {
                        "transport.gpu_direct: \"on\" is for compressor identity only: payloads of "
                        "\"%s\" are checked on the host; leave it \"off\"",
                        sl_compressor_name(kind));
+    if (sl_experiment_is_asynchronous(e))
+        return sl_fail(
+            error, SL_EINVAL,
+            "transport.gpu_direct: \"on\", but algorithm '%s' lets nodes go at their own "
+            "times here, whose payloads go through the host; leave it \"off\"",
+            e->algorithm.name);
     return 0;
 }
 

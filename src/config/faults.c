@@ -176,6 +176,16 @@ static int check_length(const reading *r, size_t kind, sl_error *error) {
                  : 0;
 }
 
+/* At their own times nodes end where they would step aside. */
+static int check_kind(const reading *r, size_t kind, sl_error *error) {
+    if (kinds[kind].kind == SL_FAULT_NONFINITE && sl_experiment_is_asynchronous(r->e))
+        return sl_fail(error, SL_EINVAL,
+                       "faults[%zu].nonfinite: algorithm '%s' lets nodes go at their own times "
+                       "here, and one whose numbers are not finite ends; take kill",
+                       r->at, r->e->algorithm.name);
+    return check_length(r, kind, error);
+}
+
 static int read_event(const reading *r, sl_error *error) {
     uint64_t round = 0, rounds = 0;
     if (!json_is_object(r->object))
@@ -191,7 +201,7 @@ static int read_event(const reading *r, sl_error *error) {
     if (result == 0)
         result = read_number(r, "rounds", 1, 0, &rounds, error);
     if (result == 0)
-        result = check_length(r, kind, error);
+        result = check_kind(r, kind, error);
     const sl_fault begins = {.kind = kinds[kind].kind, .round = round};
     const sl_fault ends = {.kind = kinds[kind].kind == SL_FAULT_PARTITION ? SL_FAULT_HEAL
                                                                           : SL_FAULT_JOIN,

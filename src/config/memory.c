@@ -110,30 +110,35 @@ static size_t vector_bytes(const sl_node_settings *settings, const sl_topology *
     return first > last ? first : last;
 }
 
-/* What a node at its own times keeps beside its vectors: messages until their turn, and what it may
- * have to take back. */
-static size_t kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimension,
-                         uint32_t rank) {
+/* What a node at its own times keeps beside its vectors. */
+typedef struct kept {
+    size_t vectors; /* what it may have to take back, or serves */
+    size_t host;    /* messages, until they have left, or until their turn */
+} kept;
+
+/* What leaves from a device's vectors leaves through the host. */
+static kept kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimension, uint32_t rank,
+                       bool on_device) {
     const sl_algorithm *a = sl_algorithm_of(&e->algorithm, NULL);
     const sl_algorithm_config *c = &e->algorithm;
-    const size_t model = dimension * sizeof(float);
+    const size_t model = dimension * sizeof(float),
+                 encoded = message_bytes(&plan->config.compressor, dimension),
+                 message = encoded > 0 ? encoded : model, leaves = on_device ? message : encoded;
     const uint64_t lag = c->staleness > c->overlap_rounds ? c->staleness : c->overlap_rounds;
     if (a == NULL || a->async == NULL)
-        return 0;
+        return (kept){0, 0};
     switch (a->async->pattern) {
     case SL_PATTERN_PAIRS:
-        return model + 2 * message_bytes(&plan->config.compressor, dimension);
+        return (kept){model, 2 * leaves};
     case SL_PATTERN_VERSIONS:
-        return (lag + 2) * sl_receive_degree(e, rank) * model;
+        return (kept){0, (lag + 2) * sl_receive_degree(e, rank) * model + 2 * leaves};
     case SL_PATTERN_COMMITS:
         break;
     }
     const bool keeps = a->async->in_turn || a->async->together != NULL;
-    const size_t encoded = message_bytes(&plan->config.compressor, dimension),
-                 commit = encoded > 0 ? encoded : model;
     const bool serves = c->server == SL_SERVER_SHARDED || rank == (uint32_t)c->server;
-    return (c->local_steps > 1) * model + 2 * encoded +
-           serves * (model + keeps * sl_experiment_ranks(e) * commit);
+    return (kept){((c->local_steps > 1) + serves) * model,
+                  2 * leaves + serves * keeps * sl_experiment_ranks(e) * message};
 }
 
 /* Where neighbours may read an agent's model it moves (node.h). */
@@ -166,30 +171,33 @@ void sl_experiment_memory(sl_run_memory *out, const sl_experiment *e, const sl_p
     const size_t average = e->final_average ? model : 0;
     /* who returns has taken another's model, and may have given its own before */
     const size_t returns = e->membership.on_loss == SL_ON_LOSS_CONTINUE ? 2 * model : 0;
-    size_t kept = 0;   /* by all nodes */
+    size_t all_vectors = 0, all_messages = 0;
     size_t copied = 0; /* of a node for its checkpoint: all but the gradient */
     for (settings.rank = 0; settings.rank < nodes; settings.rank++) {
-        const size_t vectors = vector_bytes(&settings, all) +
-                               kept_bytes(e, plan, dimension, settings.rank),
+        const kept own = kept_bytes(e, plan, dimension, settings.rank, on_device);
+        const size_t vectors = vector_bytes(&settings, all) + own.vectors,
                      buffers = buffer_bytes(e, plan, dimension, settings.rank),
                      copy = e->checkpoint.every > 0 ? vectors - model : 0,
-                     agent = (on_device ? model : vectors + rooms_bytes(e, &settings)) + copy +
-                             buffers + 2 * average + returns + task_bytes;
+                     agent = (on_device ? model : vectors + rooms_bytes(e, &settings)) + own.host +
+                             copy + buffers + 2 * average + returns + task_bytes;
         copied = copy > copied ? copy : copied;
         m.vectors = vectors > m.vectors ? vectors : m.vectors;
         m.buffers = buffers > m.buffers ? buffers : m.buffers;
         m.agent = agent > m.agent ? agent : m.agent;
         m.agents += agent;
-        kept += vectors;
+        all_vectors += vectors;
+        all_messages += own.host;
     }
     /* The simulator's nodes share a gradient where the algorithm does not keep it, and nobody waits
      * for all gradients. */
     const bool apart = sl_experiment_recovers(e);
     if (algorithm != NULL && algorithm->async == NULL && !algorithm->keeps_gradient &&
         sl_buckets_of(e) == SL_OVERLAP_NONE && !apart)
-        kept -= (nodes - 1) * model;
-    kept += apart ? nodes / 2 * m.vectors : 0; /* set aside, beside those that take their place */
-    m.simulator = (on_device ? nodes * model : kept) + copied + average + task_bytes;
+        all_vectors -= (nodes - 1) * model;
+    /* those set aside, beside those that take their place */
+    all_vectors += apart ? nodes / 2 * m.vectors : 0;
+    m.simulator =
+        (on_device ? nodes * model : all_vectors) + all_messages + copied + average + task_bytes;
     sl_topology_close(&all);
     m.limit = process_limit();
     m.limit += m.limit > 0 ? task_bytes : 0;

@@ -46,8 +46,12 @@ sl_node_settings sl_experiment_node(const sl_experiment *e, const sl_plan *plan,
 double sl_network_gradient_ms(const sl_network_config *n, double usual_ms, uint64_t seed,
                               uint32_t rank, uint64_t round) {
     const sl_number_rows *turns = &n->compute_ms;
-    double ms = turns->rows > 0 ? turns->values[(round - 1) % turns->rows * turns->columns + rank]
-                                : usual_ms / (n->speed_count > 0 ? n->speeds[rank] : 1);
+    /* ranks beyond the first topology are as fast as those from 0 on */
+    double ms =
+        turns->rows > 0
+            ? turns->values[(round - 1) % turns->rows * turns->columns + rank % turns->columns]
+        : n->speed_count > 0 ? usual_ms / n->speeds[rank % n->speed_count]
+                             : usual_ms;
     if (n->jitter <= 0 && n->straggler_share <= 0)
         return ms;
     sl_rng draw = sl_rng_open(seed, rank, round, SL_PURPOSE_SPEED);

@@ -43,7 +43,7 @@ const sl_codec_set *sl_codecs_find(const sl_codecs *codecs, size_t count,
 }
 
 static int open_decoders(sl_codec_set *set, const sl_codecs *codecs, sl_error *error) {
-    const uint32_t peers = codecs->peers;
+    const uint32_t peers = codecs->route->peer_count;
     set->decoders = calloc(peers + 1u, sizeof *set->decoders);
     int result = set->decoders == NULL
                      ? sl_fail(error, SL_ENOMEM, "out of memory for %u decoders", peers)
@@ -77,6 +77,13 @@ static int put_in_order(sl_codec_set *set, const sl_ranges *leaves, size_t dimen
                     : sl_fail(error, SL_ENOMEM, "out of memory for the order of %u parts", parts);
 }
 
+static void note_longest(sl_codecs *codecs, const sl_codec *codec) {
+    const uint32_t parts = sl_codec_parts(codec);
+    const size_t bytes = sl_codec_part_bytes_max(codec);
+    codecs->parts_max = parts > codecs->parts_max ? parts : codecs->parts_max;
+    codecs->part_bytes_max = bytes > codecs->part_bytes_max ? bytes : codecs->part_bytes_max;
+}
+
 static int open_set(sl_codec_set *set, const sl_codecs *codecs, sl_error *error) {
     const sl_node_settings *s = codecs->settings;
     const bool split = set->compressor->scope == SL_SCOPE_TENSOR && s->tensor_count > 1;
@@ -104,44 +111,39 @@ static int add_set(sl_codecs *codecs, const sl_stage *stage, size_t count,
         *set = (sl_codec_set){.count = count, .compressor = compressor};
         result = open_set(set, codecs, error);
     }
-    if (result == 0 && set != NULL)
-        set->encodes = set->encodes || !sl_codec_sends_vector(set->codec, stage);
-    return result;
+    if (result != 0 || set == NULL)
+        return result;
+    note_longest(codecs, set->codec);
+    set->encodes = set->encodes || !sl_codec_sends_vector(set->codec, stage);
+    return 0;
 }
 
 /* For what goes out in the step, and for what comes. The longest message of any node is there, too:
  * receive buffers, and so the parts of a sum (agent/collectives/reduce.h), are equally long
  * everywhere. */
-static int add_step(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
+static int add_step(sl_codecs *codecs, const sl_exchange_step *step,
                     const sl_compressor_config *compressor, sl_error *error) {
-    int result = add_set(codecs, step->stage, sl_route_longest(route), compressor, error);
+    int result = add_set(codecs, step->stage, sl_route_longest(codecs->route), compressor, error);
     if (result == 0)
         result = add_set(codecs, step->stage, step->published.count, compressor, error);
     for (uint32_t i = 0; i < step->in.count && result == 0; i++)
-        result = add_set(codecs, step->stage, sl_route_range(route, step, step->in.peers[i]).count,
-                         compressor, error);
+        result = add_set(codecs, step->stage,
+                         sl_route_range(codecs->route, step, step->in.peers[i]).count, compressor,
+                         error);
     return result;
 }
 
 /* For each phase of the plan, and what comes after them; or for the edge. */
-static int add_phases(sl_codecs *codecs, const sl_route *route, const sl_exchange_step *step,
-                      sl_error *error) {
+static int add_phases(sl_codecs *codecs, const sl_exchange_step *step, sl_error *error) {
     const sl_compressor_config *always = lossless(step->stage), *c;
     if (always != NULL)
-        return add_step(codecs, route, step, always, error);
+        return add_step(codecs, step, always, error);
     if (step->compressor != NULL)
         return add_set(codecs, step->stage, step->published.count, step->compressor, error);
     int result = 0;
     for (uint32_t i = 0; result == 0 && (c = planned(codecs->settings->plan, i)) != NULL; i++)
-        result = add_step(codecs, route, step, c, error);
+        result = add_step(codecs, step, c, error);
     return result;
-}
-
-static void note_longest(sl_codecs *codecs, const sl_codec *codec) {
-    const uint32_t parts = sl_codec_parts(codec);
-    const size_t bytes = sl_codec_part_bytes_max(codec);
-    codecs->parts_max = parts > codecs->parts_max ? parts : codecs->parts_max;
-    codecs->part_bytes_max = bytes > codecs->part_bytes_max ? bytes : codecs->part_bytes_max;
 }
 
 /* Fewer members have longer ranges, up to the whole vector. */
@@ -156,10 +158,10 @@ static int foresee(sl_codecs *codecs, const sl_compressor_config *compressor, sl
     return 0;
 }
 
-static int foresee_all(sl_codecs *codecs, const sl_algorithm *algorithm, sl_error *error) {
+static int foresee_all(sl_codecs *codecs, sl_error *error) {
     const sl_compressor_config *c;
     int result = foresee(codecs, &identity, error);
-    if (result == 0 && sl_algorithm_sums_sparse(algorithm))
+    if (result == 0 && sl_algorithm_sums_sparse(codecs->route->algorithm))
         result = foresee(codecs, &nonzeros, error);
     for (uint32_t i = 0; result == 0 && (c = planned(codecs->settings->plan, i)) != NULL; i++)
         result = foresee(codecs, c, error);
@@ -168,25 +170,23 @@ static int foresee_all(sl_codecs *codecs, const sl_algorithm *algorithm, sl_erro
 
 int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl_route *route,
                    bool later, sl_error *error) {
-    *codecs = (sl_codecs){.settings = settings, .peers = route->peer_count};
+    *codecs = (sl_codecs){.settings = settings, .route = route};
     int result = settings->turns && sl_algorithm_voids(route->algorithm)
-                     ? foresee_all(codecs, route->algorithm, error)
+                     ? foresee_all(codecs, error)
                  : route->of_edge != NULL ? foresee(codecs, &identity, error) /* none is longer */
                                           : 0;
     sl_exchange_step step;
     for (uint32_t e = 1; e <= sl_route_period(route); e++)
         for (uint32_t k = 0; result == 0 && sl_route_step(route, e, k, &step); k++)
             if (later || !step.stage->restates)
-                result = add_phases(codecs, route, &step, error);
-    for (size_t i = 0; i < codecs->set_count && result == 0; i++)
-        note_longest(codecs, codecs->sets[i].codec);
+                result = add_phases(codecs, &step, error);
     return result;
 }
 
 void sl_codecs_close(sl_codecs *codecs) {
     for (size_t i = 0; i < codecs->set_count; i++) {
         sl_codec_set *set = &codecs->sets[i];
-        for (uint32_t p = 0; set->decoders != NULL && p < codecs->peers; p++)
+        for (uint32_t p = 0; set->decoders != NULL && p < codecs->route->peer_count; p++)
             sl_decoder_close(&set->decoders[p]);
         free(set->decoders);
         sl_decoder_close(&set->own);

@@ -20,14 +20,13 @@ typedef struct sl_codec_set {
 typedef struct sl_codecs {
     sl_codec_set *sets; /* (set_count) */
     size_t set_count;
-    uint32_t peers;
-    uint32_t parts_max;    /* of any message, in later views, too */
-    size_t part_bytes_max; /* likewise */
-    const sl_node_settings *settings;
+    uint32_t parts_max;               /* of any message, in later views, too */
+    size_t part_bytes_max;            /* likewise */
+    const sl_node_settings *settings; /* borrowed, like the route */
+    const sl_route *route;
 } sl_codecs;
 
-/* Opens what the algorithm's stages need on this route. later: in a later view than the first. The
- * settings are borrowed. */
+/* Opens what the algorithm's stages need on this route. later: in a later view than the first. */
 int sl_codecs_open(sl_codecs *codecs, const sl_node_settings *settings, const sl_route *route,
                    bool later, sl_error *error);
 void sl_codecs_close(sl_codecs *codecs);

@@ -34,11 +34,6 @@ typedef struct sl_inbox {
     size_t released_count, released_room;
 } sl_inbox;
 
-static inline void *const *sl_inbox_released(const sl_inbox *inbox, size_t *count) {
-    *count = inbox->released_count;
-    return inbox->released;
-}
-
 /* Of zeros, or after sl_inbox_end, whose tokens stay among those that go back. staged_max: tokens
  * that may be held beside those in the queues. SL_ENOMEM. */
 int sl_inbox_open(sl_inbox *inbox, uint32_t peer_count, uint32_t credit, size_t staged_max);

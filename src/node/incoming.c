@@ -409,33 +409,6 @@ static uint32_t parts_free(const sl_node *n, const sl_group *g) {
     return n->step.what.in_place && n->state.sum == NULL ? n->step.sent : n->step.encoded;
 }
 
-static int combine_group(sl_node *n, sl_group *g, sl_error *error) {
-    int come = 1;
-    while (come > 0 && g->combined < g->parts) {
-        const uint32_t parts = next_batch(n, g);
-        if (parts_free(n, g) < g->combined + parts ||
-            !sl_node_is_final(n, range_of(g->set, g->range.from, g->combined, parts)))
-            return 0;
-        come = have_come(n, g, parts, error);
-        if (come > 0) {
-            sl_incoming_collect(n);
-            if (!sl_staging_has_room(&n->view.staging))
-                return 0;
-            int result = combine_parts(n, g, parts, error);
-            if (result != 0)
-                return result;
-        }
-    }
-    return come < 0 ? come : 0;
-}
-
-int sl_incoming_combine(sl_node *n, sl_error *error) {
-    int result = 0;
-    for (uint32_t i = 0; i < n->step.group_count && result == 0; i++)
-        result = combine_group(n, &n->room.groups[i], error);
-    return result;
-}
-
 /* Of the group, parts that are combined, or have come from all. */
 static uint32_t parts_here(const sl_node *n, const sl_group *g) {
     const uint32_t free = parts_free(n, g);
@@ -449,27 +422,31 @@ static uint32_t parts_here(const sl_node *n, const sl_group *g) {
     return most > g->combined ? most : g->combined;
 }
 
-/* So many at once, whatever a batch is. */
-static int combine_up_to(sl_node *n, sl_group *g, uint32_t end, sl_error *error) {
+/* Up to this part, in batches. What is `left` of a step waits for no whole batch, nor for room. */
+static int combine_up_to(sl_node *n, sl_group *g, uint32_t end, bool left, sl_error *error) {
     int result = 0;
     while (result == 0 && g->combined < end) {
         const uint32_t parts = smaller(next_batch(n, g), end - g->combined);
-        if (n->settings.vec->async != NULL && !sl_staging_has_room(&n->view.staging))
+        if (!left && (parts_free(n, g) < g->combined + parts ||
+                      !sl_node_is_final(n, range_of(g->set, g->range.from, g->combined, parts))))
+            return 0;
+        const int come = have_come(n, g, parts, error);
+        if (come <= 0)
+            return come;
+        if (left && !sl_staging_has_room(&n->view.staging))
             result = n->settings.vec->fence(error);
         sl_incoming_collect(n);
-        if (result == 0)
-            result = have_come(n, g, parts, error);
-        if (result <= 0)
+        if (result != 0 || !sl_staging_has_room(&n->view.staging))
             return result;
         result = combine_parts(n, g, parts, error);
     }
     return result;
 }
 
-int sl_incoming_flush(sl_node *n, sl_error *error) {
+int sl_incoming_combine(sl_node *n, bool left, sl_error *error) {
     int result = 0;
     for (sl_group *g = n->room.groups; g < n->room.groups + n->step.group_count && result == 0; g++)
-        result = combine_up_to(n, g, parts_here(n, g), error);
+        result = combine_up_to(n, g, left ? parts_here(n, g) : g->parts, left, error);
     return result;
 }
 

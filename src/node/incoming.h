@@ -8,11 +8,9 @@
 void sl_incoming_begin(sl_node *n);
 /* Takes a part in, or drops it. SL_EPROTO, SL_ENOMEM: its token goes back, too. */
 int sl_incoming_receive(sl_node *n, const sl_event *event, sl_error *error);
-/* Combines parts as far as they have come and may be combined. */
-int sl_incoming_combine(sl_node *n, sl_error *error);
-/* Combines what has come from all, though it is no whole batch; all that is left, once nobody sends
- * any more. */
-int sl_incoming_flush(sl_node *n, sl_error *error);
+/* Combines parts as far as they have come and may be combined; `left`: all that have come, though
+ * they are no whole batch, or the rest, once nobody sends any more. */
+int sl_incoming_combine(sl_node *n, bool left, sl_error *error);
 /* Nobody sends any more in this step, whose own message is encoded: it stands for all. */
 void sl_incoming_leave(sl_node *n);
 bool sl_incoming_is_complete(const sl_node *n);

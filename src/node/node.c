@@ -16,7 +16,7 @@
 
 #include "node/incoming.h"
 #include "node/outgoing.h"
-#include "node/voiding.h"
+#include "vec/asked.h"
 #include "vec/finite.h"
 
 static const double divergence_factor = 1e6;
@@ -134,7 +134,7 @@ static int end_alone(sl_node *n, sl_error *error) {
     while (result == 0 && n->round.exchanging) {
         result = sl_outgoing_end(n, error);
         if (result == 0)
-            result = sl_incoming_flush(n, error);
+            result = sl_incoming_combine(n, true, error);
         if (result == 0)
             result = go_to_step(n, n->step.number + 1, &nobodys, error);
     }
@@ -214,11 +214,7 @@ static void end_updates(sl_node *n) {
 
 /* Has an operation of the device failed? Blocks in the last round only. */
 static int ask_device(const sl_node *n, bool last, sl_error *error) {
-    const sl_vec_ops *vec = n->settings.vec;
-    int result = vec->async != NULL && !last ? vec->async->status(error) : vec->fence(error);
-    return result != 0 && error != NULL
-               ? sl_fail_node(error, result, n->settings.rank, n->state.round, "%s", error->text)
-               : result;
+    return sl_vec_ask(n->settings.vec, last, n->settings.rank, n->state.round, error);
 }
 
 static bool is_held(const sl_node *n) {
@@ -261,7 +257,7 @@ static int advance(sl_node *n, sl_update *update, sl_error *error) {
     if (n->life.spoiled)
         return 0;
     while (result == 0 && n->round.exchanging) {
-        result = sl_incoming_combine(n, error);
+        result = sl_incoming_combine(n, false, error);
         if (result != 0 || !step_is_over(n))
             return result;
         result = go_to_step(n, n->step.number + 1, update, error);
@@ -428,7 +424,7 @@ static void give_back_all(sl_node *n) {
 }
 
 static int cut_exchange(sl_node *n, sl_error *error) {
-    int result = sl_incoming_flush(n, error);
+    int result = sl_incoming_combine(n, true, error);
     give_back_all(n);
     if (result == 0 && n->round.final == 0)
         result = sl_outgoing_end(n, error);
@@ -532,7 +528,8 @@ int sl_node_step(sl_node *n, const sl_event *event, sl_update *update, sl_error 
         result = advance(n, update, error);
     if (result == 0 && gives_back(n, event))
         sl_incoming_collect(n);
-    update->released = sl_inbox_released(&n->inbox, &update->released_count);
+    update->released = n->inbox.released;
+    update->released_count = n->inbox.released_count;
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "vec/asked.h"
 #include "vec/finite.h"
 
 enum { LOOKS_OF_ASKING = 16 }; /* a device is asked once in so many */
@@ -50,10 +51,9 @@ bool sl_outgoing_adapts(const sl_node *n) {
 static int name_encoding(sl_node *n, int result, sl_error *error) {
     if (result == SL_EDIVERGED)
         return sl_node_spoil(n, "a number to be sent is not finite", error);
-    if (result == SL_EDEVICE && n->settings.vec->fence(error) != 0)
-        return error != NULL ? sl_fail_node(error, result, n->settings.rank, n->state.round, "%s",
-                                            error->text)
-                             : result;
+    if (result == SL_EDEVICE &&
+        sl_vec_ask(n->settings.vec, true, n->settings.rank, n->state.round, error) != 0)
+        return result;
     return sl_fail_node(error, result, n->settings.rank, n->state.round,
                         "a message could not be encoded: %s", sl_error_meaning(result));
 }

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "vec/finite.h"
+#include "vec/asked.h"
 
 /* Of a loaded node, which has not begun, the one that ended last: others may start before it. */
 uint64_t sl_node_exchange(const sl_node *n) {
@@ -81,10 +81,8 @@ void sl_node_begin_anew(sl_node *n) {
 enum { SETBACK_ROUNDS = 100 };
 
 bool sl_node_has_spoiled_gradient(const sl_node *n) {
-    const sl_vec_ops *vec = n->settings.vec;
-    const float *g = n->state.g + n->round.final;
-    const size_t count = n->settings.dimension - n->round.final;
-    return vec->on_host ? !sl_vec_is_finite(g, count) : !isfinite(vec->norm2_squared(g, count));
+    return !sl_vec_are_finite(n->settings.vec, n->state.g + n->round.final,
+                              n->settings.dimension - n->round.final);
 }
 
 bool sl_node_is_spoiled(const sl_node *n, double loss) {

@@ -2,9 +2,8 @@
  *
  * open.c opens and closes a node, and what of it follows from the view. node.c goes from event to
  * event, step to step and round to round. outgoing.c makes the message that a step sends;
- * incoming.c takes what comes and combines it; fold.c takes broken edges out of a step. rooms.c:
- * models that move.
- * pieces.c lists what a checkpoint keeps.
+ * incoming.c takes what comes and combines it; fold.c takes broken edges out of a step, voiding.c a
+ * whole exchange back. rooms.c: models that move. pieces.c lists what a checkpoint keeps.
  */
 #ifndef SL_NODE_STATE_H
 #define SL_NODE_STATE_H
@@ -150,6 +149,11 @@ float *sl_rooms_find(const sl_node *n);
 uint32_t sl_rooms_published(const sl_node *n);
 /* The step is over: its sum is the model. */
 void sl_rooms_move(sl_node *n);
+
+/* An exchange begins: keeps what it overwrites, where it may be void. */
+void sl_voiding_keep(sl_node *n);
+/* The exchange under way is none. */
+void sl_voiding_undo(sl_node *n);
 
 sl_message sl_node_message(const sl_node *n, uint32_t sender, uint64_t exchange, uint32_t step);
 /* Which of the codec's parts is a message's part? */

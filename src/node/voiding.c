@@ -1,5 +1,8 @@
-/* voiding.c - see voiding.h. */
-#include "node/voiding.h"
+/* voiding.c - exchanges in which all wait for all: those of all-reduces, servers and trees. One
+ * that is cut never took place: its round ends with the model and momentum that it began with, and
+ * a step of the node's own where rounds without exchanges have one.
+ */
+#include "node/state.h"
 
 /* Else the exchange changes the gradient only. */
 static bool changes_model(const sl_node *n) {

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "route/double_tree.h"
+/* Elements of a block of the double tree, at most: so that a frame's costs do not matter. */
+static const size_t block_max = 32768;
 
 static sl_range half_of(sl_range range, bool upper) {
     const size_t middle = (2 * range.from + range.count) / 2;
@@ -166,6 +167,104 @@ static sl_move after_a_fold(const sl_form *f, uint32_t place, uint32_t step) {
                                                      : up_the_tree(f, power, place, step - 1);
 }
 
+/* ---- double tree ----
+ *
+ * Two in-order binary trees over all places, the second shifted by one. Label v > 0 has the height
+ * of its lowest set bit, q; its parent is (v xor q) or 2q, or v xor q where that is no label. 0 is
+ * a leaf under the root, the largest power of two below n. In the first tree a place's label is the
+ * place, in the second place + 1 modulo n: inner labels are even, so that no place is inner in
+ * both.
+ *
+ * A tree sums up half of the vector in blocks, which follow each other: in turn t a label of depth
+ * e sends block t - (height - e) to its parent. A parent takes left child, right child, and the
+ * root 0, one after the other; the trees take turns.
+ */
+
+typedef enum side { LEFT, RIGHT, BELOW_ROOT, SIDES } side;
+
+/* The largest power of two below n. */
+static uint32_t root_label(uint32_t n) {
+    return largest_power(n - 1);
+}
+
+static uint32_t parent_of(uint32_t n, uint32_t v) {
+    const uint32_t q = v & -v, above = v ^ q;
+    return v == 0 ? root_label(n) : (above | 2 * q) < n ? (above | 2 * q) : above;
+}
+
+static uint32_t depth_of(uint32_t n, uint32_t v) {
+    const uint32_t root = root_label(n);
+    uint32_t depth = 0;
+    for (; v != root; v = parent_of(n, v))
+        depth++;
+    return depth;
+}
+
+/* The leftmost way down is the longest. */
+static uint32_t height_of(uint32_t n) {
+    const uint32_t height = log_of(root_label(n));
+    return height > 0 ? height : 1;
+}
+
+static side side_of(uint32_t n, uint32_t v) {
+    return v == 0 ? BELOW_ROOT : v < parent_of(n, v) ? LEFT : RIGHT;
+}
+
+/* SL_NOWHERE: it has none on this side. */
+static uint32_t child_of(uint32_t n, uint32_t v, side s) {
+    if (s == BELOW_ROOT)
+        return v == root_label(n) ? 0 : SL_NOWHERE;
+    uint32_t q = (v & -v) / 2;
+    if (s == LEFT || v == 0)
+        return q > 0 ? v - q : SL_NOWHERE;
+    while (q >= n - v)
+        q /= 2;
+    return q > 0 ? v + q : SL_NOWHERE;
+}
+
+static uint32_t label_of(const sl_form *f, uint32_t tree, uint32_t place) {
+    return (place + tree) % f->places;
+}
+
+static uint32_t place_of(const sl_form *f, uint32_t tree, uint32_t label) {
+    return label == SL_NOWHERE ? SL_NOWHERE : (label + f->places - tree) % f->places;
+}
+
+static uint32_t blocks_of(const sl_form *f) {
+    const size_t blocks = (f->all.count / 2 + block_max) / block_max;
+    return blocks < UINT32_MAX / 64 ? (uint32_t)blocks : UINT32_MAX / 64;
+}
+
+static uint32_t double_tree_steps(const sl_form *f) {
+    return f->places > 1 ? 2 * SIDES * (blocks_of(f) + height_of(f->places) - 1) : 0;
+}
+
+static uint32_t double_tree_root(const sl_form *f, uint32_t tree) {
+    return f->places > 1 ? place_of(f, tree, root_label(f->places)) : 0;
+}
+
+/* The block that a label of this depth sends in this turn; empty: none. */
+static sl_range block_of(const sl_form *f, uint32_t tree, uint32_t depth, uint32_t turn) {
+    const uint32_t begins = height_of(f->places) - depth, blocks = blocks_of(f);
+    const sl_range half = sl_shard(f->all, tree, 2);
+    return turn < begins || turn - begins >= blocks ? (sl_range){0, 0}
+                                                    : sl_shard(half, turn - begins, blocks);
+}
+
+static sl_move on_double_tree(const sl_form *f, uint32_t place, uint32_t step) {
+    const uint32_t tree = step % 2, turn = step / (2 * SIDES), n = f->places,
+                   v = label_of(f, tree, place), depth = depth_of(n, v);
+    const side s = (side)(step / 2 % SIDES);
+    sl_move m = {.to = SL_NOWHERE, .from = place_of(f, tree, child_of(n, v, s))};
+    if (m.from != SL_NOWHERE)
+        m.comes = block_of(f, tree, depth + 1, turn);
+    if (depth > 0 && side_of(n, v) == s) {
+        m.to = place_of(f, tree, parent_of(n, v));
+        m.leaves = block_of(f, tree, depth, turn);
+    }
+    return m;
+}
+
 /* ---- all of them ---- */
 
 static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
@@ -182,7 +281,7 @@ static sl_move move_in(const sl_form *f, uint32_t place, uint32_t step) {
     case SL_ALL_REDUCE_TWO_RINGS:
         return on_two_rings(f, place, step);
     case SL_ALL_REDUCE_DOUBLE_TREE:
-        return sl_double_tree_move(f, place, step);
+        return on_double_tree(f, place, step);
     case SL_ALL_REDUCE_STAR:
         return to_the_middle(f, place);
     }
@@ -206,7 +305,7 @@ static uint32_t steps_in(const sl_form *f) {
     case SL_ALL_REDUCE_TWO_RINGS:
         return 2 * torus_steps(f);
     case SL_ALL_REDUCE_DOUBLE_TREE:
-        return sl_double_tree_steps(f);
+        return double_tree_steps(f);
     case SL_ALL_REDUCE_STAR:
         return 1;
     }
@@ -254,9 +353,9 @@ sl_range sl_form_summed(const sl_form *f, uint32_t place, uint32_t step) {
     if (step >= parts)
         return last.comes;
     if (f->places == 1 || f->kind == SL_ALL_REDUCE_DOUBLE_TREE)
-        return sl_double_tree_root(f, part) != place ? last.comes
-               : parts > 1                           ? half_of(f->all, part > 0)
-                                                     : f->all;
+        return double_tree_root(f, part) != place ? last.comes
+               : parts > 1                        ? half_of(f->all, part > 0)
+                                                  : f->all;
     for (uint32_t i = steps - parts + part; is_rest(&last) && i < steps; i -= parts)
         last = move_in(f, place, i);
     return last.comes;

@@ -20,7 +20,7 @@
  * before it only. Recursive doubling has all sums everywhere, so that only its fold goes back.
  * Fold: with p = 2^floor(log2 n), places from p on first send all to place i - p, and wait.
  *
- * Where messages are merged, they go up a tree too, after a fold.
+ * Where messages are merged, they go up a tree too, after a fold; a server is the middle of a star.
  *
  * All places end with the same bits: each element is summed at one place, or, in recursive
  * doubling, pair by pair from equal parts. A step follows from its number in O(log n).
@@ -48,8 +48,8 @@ typedef struct sl_form {
 
 #define SL_NOWHERE UINT32_MAX
 #define SL_EVERYWHERE (UINT32_MAX - 1) /* all other places */
-/* Puts a place or rank, but neither of these, into a sorted list that does not have it; returns how
- * many it has then. */
+/* Puts a place or a rank where it belongs in a sorted list; but none of these two, and none that is
+ * there. How many are there then? */
 uint32_t sl_peer_add(uint32_t *sorted, uint32_t count, uint32_t peer);
 
 /* Of one place in one step. */

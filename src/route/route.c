@@ -18,15 +18,6 @@ static int no_memory(const sl_route *r, uint32_t peers, sl_error *error) {
     return sl_fail(error, SL_ENOMEM, "node %u: out of memory for %u peers", r->rank, peers);
 }
 
-/* The places before and after this node's. */
-static uint32_t before(const sl_route *r, uint32_t steps) {
-    return (r->place + r->nodes - steps % r->nodes) % r->nodes;
-}
-
-static uint32_t after(const sl_route *r, uint32_t steps) {
-    return (r->place + steps % r->nodes) % r->nodes;
-}
-
 static int open_rows(sl_route *r, bool unites, sl_error *error) {
     const uint32_t degree = sl_topology_degree_max(r->topology);
     r->rows = calloc(SL_ROUTE_ROWS + 1, sizeof *r->rows);
@@ -137,22 +128,20 @@ static sl_exchange_step merging(const sl_route *r, bool gather, uint32_t index) 
                               .self_weight = keeps};
 }
 
-static sl_exchange_step to_nobody(const sl_route *r) {
-    return (sl_exchange_step){.published = r->all, .self_weight = 1};
-}
-
 static sl_exchange_step with_shards(const sl_route *r, bool gather, uint32_t index) {
-    sl_range own = shard(r, r->place);
+    const sl_range own = shard(r, r->place);
+    const uint32_t from = (r->place + r->nodes - index) % r->nodes,
+                   to = (r->place + index) % r->nodes;
+    const bool to_itself = index == 0;
     if (gather)
         return (sl_exchange_step){.in = everybody_else(r),
                                   .out = everybody_else(r),
                                   .published = own,
                                   .separate = true,
                                   .self_weight = 1};
-    bool to_itself = index == 0;
-    return (sl_exchange_step){.in = to_itself ? (sl_row){0} : only(r, before(r, index)),
-                              .out = to_itself ? (sl_row){0} : only(r, after(r, index)),
-                              .published = shard(r, after(r, index)),
+    return (sl_exchange_step){.in = whom(r, to_itself ? SL_NOWHERE : from),
+                              .out = whom(r, to_itself ? SL_NOWHERE : to),
+                              .published = shard(r, to),
                               .coming = own,
                               .self_weight = to_itself};
 }
@@ -221,7 +210,7 @@ static sl_exchange_step step_of_stage(const sl_route *r, const sl_stage *stage, 
                                       uint32_t index) {
     const sl_route_kind route = route_of(r, stage);
     if (stage->alone)
-        return to_nobody(r);
+        return (sl_exchange_step){.published = r->all, .self_weight = 1};
     if (route == SL_ROUTE_MERGE)
         return merging(r, stage->gather, index);
     if (route == SL_ROUTE_TOPOLOGY)

@@ -12,7 +12,7 @@
 
 #include "base/hash.h"
 #include "session/state.h"
-#include "vec/finite.h"
+#include "vec/asked.h"
 #include "wire/checksum.h"
 
 enum {
@@ -183,14 +183,9 @@ static size_t first_not_finite(const float *x, size_t count) {
     return i;
 }
 
-bool sl_session_are_finite(const sl_session *s, const float *x, size_t count) {
-    const sl_vec_ops *vec = s->memory.vec;
-    return vec->on_host ? sl_vec_is_finite(x, count) : isfinite(vec->norm2_squared(x, count));
-}
-
 bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count) {
     sl_error error = {.code = 0};
-    if (sl_session_are_finite(s, x, count))
+    if (sl_vec_are_finite(s->memory.vec, x, count))
         return true;
     if (s->memory.vec->fence(&error) != 0) {
         sl_session_fail(s, &error);

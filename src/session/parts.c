@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "session/state.h"
+#include "vec/asked.h"
 
 /* ---- the driver's threads ---- */
 
@@ -48,7 +49,7 @@ static bool displace(sl_session *s, const float *before, float *g, size_t from, 
                                (const float[]){1, -1}, 2, sl_session_end_of(s, t) - at);
         at = sl_session_end_of(s, t);
     }
-    return sl_session_are_finite(s, g + from, to - from) || check_tensors(s, from, to);
+    return sl_vec_are_finite(s->memory.vec, g + from, to - from) || check_tensors(s, from, to);
 }
 
 void sl_session_answer_parts(sl_session *s, const float *before, float *g) {

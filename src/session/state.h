@@ -352,8 +352,6 @@ size_t sl_session_end_of(const sl_session *s, size_t tensor);
 size_t sl_session_tensor_at(const sl_session *s, size_t element);
 float *sl_session_memory_of(const sl_session *s, const sl_where *x, size_t tensor);
 
-/* A device has done the thread's operations so far when it returns. */
-bool sl_session_are_finite(const sl_session *s, const float *x, size_t count);
 /* False: the session fails, as numbers of the caller's, from an element on, are not finite. */
 bool sl_session_check_numbers(sl_session *s, const float *x, size_t from, size_t count);
 

@@ -10,40 +10,13 @@ sl_recorded sl_apart_recorded(const simulator *s) {
         .experiment = s->experiment, .task = s->task, .observer = s->observer, .nodes = s->nodes};
 }
 
-/* One that goes on has its model. */
-static int show(simulator *s, uint32_t rank, sl_error *error) {
-    const sl_checkpoints *c = s->checkpoints;
-    sl_async *node = s->peers[rank].async;
-    if (s->resumed == 0)
-        sl_host_task_initial(&s->host, rank, sl_async_model(node));
-    return c != NULL && c->opened != NULL
-               ? c->opened(c->context, rank, &(sl_machine){.own = node}, error)
-               : 0;
-}
-
-int sl_apart_open(simulator *s, sl_error *error) {
-    int result = 0;
-    s->peers = calloc(s->nodes, sizeof *s->peers);
-    if (s->peers == NULL)
-        return sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
-    for (uint32_t i = 0; i < sl_topology_nodes(s->experiment->topology) && result == 0; i++) {
-        const sl_node_settings settings = sl_sim_settings(s, i);
-        s->peers[i].record.rank = i;
-        result = sl_async_open(&s->peers[i].async, &settings, error);
-        if (result == 0)
-            result = show(s, i, error);
-    }
-    if (result == 0)
-        s->message_bytes = sl_async_part_bytes_max(s->peers[0].async);
-    return result;
-}
-
 int sl_apart_report_start(const simulator *s) {
     int result = 0;
     const bool due = s->resumed == 0 && s->observer->parameters != NULL &&
                      sl_record_parameters_due(&s->experiment->record, 0);
     for (uint32_t i = 0; i < sl_topology_nodes(s->experiment->topology) && due && result == 0; i++)
-        result = s->observer->parameters(s->observer->context, 0, i, sl_sim_model(s, i), 1);
+        result = s->observer->parameters(s->observer->context, 0, i,
+                                         sl_host_task_view(&s->host, sl_sim_model(s, i)), 1);
     return result;
 }
 
@@ -69,6 +42,12 @@ void sl_apart_gradient(simulator *s, uint32_t rank) {
     p->record.times.gradient += sl_clock_seconds() - before;
 }
 
+static int take(const simulator *s, sl_recorded *recorded, uint32_t rank, sl_error *error) {
+    return sl_recorded_take(recorded, &s->peers[rank].record,
+                            sl_host_task_view(&s->host, sl_sim_model(s, rank)),
+                            sl_sim_push_sum_weight(s, rank), error);
+}
+
 int sl_apart_end_round(simulator *s, sl_recorded *recorded, uint32_t rank, const sl_round *round,
                        sl_error *error) {
     peer *p = &s->peers[rank];
@@ -79,8 +58,7 @@ int sl_apart_end_round(simulator *s, sl_recorded *recorded, uint32_t rank, const
         s->observer->ended(s->observer->context, &p->record);
     if (s->experiment->final_average && round->round == s->task->rounds)
         return 0; /* its model is another one then */
-    return sl_recorded_take(recorded, &p->record, sl_sim_model(s, rank),
-                            sl_sim_push_sum_weight(s, rank), error);
+    return take(s, recorded, rank, error);
 }
 
 int sl_apart_report_all(const simulator *s, const sl_recorded *recorded, uint64_t round,
@@ -93,7 +71,7 @@ int sl_apart_report_all(const simulator *s, const sl_recorded *recorded, uint64_
         record.round.round = round;
         if (virtual_s >= 0)
             record.virtual_s = virtual_s;
-        result = sl_recorded_report(recorded, &record, sl_sim_model(s, i));
+        result = sl_recorded_report(recorded, &record, sl_sim_recorded_model(s, i));
     }
     return result;
 }
@@ -108,7 +86,6 @@ int sl_apart_average(simulator *s, sl_recorded *recorded, sl_error *error) {
         result = sl_sim_average(s, error);
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
         if (s->peers[i].async != NULL)
-            result = sl_recorded_take(recorded, &s->peers[i].record, sl_sim_model(s, i),
-                                      sl_sim_push_sum_weight(s, i), error);
+            result = take(s, recorded, i, error);
     return result;
 }

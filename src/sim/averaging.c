@@ -82,7 +82,7 @@ static void take_mean(simulator *s, const averaging *a) {
 
 static bool is_under(const simulator *s, const sl_scene_view *v) {
     for (const peer *p = s->peers; p < s->peers + s->nodes; p++)
-        if ((p->node != NULL || p->async != NULL) && p->view == v)
+        if (sl_sim_is_there(p) && p->view == v)
             return true;
     return false;
 }

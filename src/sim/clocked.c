@@ -10,219 +10,33 @@
  */
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "sim/heap.h"
-#include "sim/ports.h"
-#include "sim/recorded.h"
-#include "sim/simulator.h"
-#include "wire/frame.h"
-
-typedef enum kind { COMES, ARRIVES, ACKNOWLEDGED, START, GRADIENT, TURN, RECORD } kind;
-
-/* What an event is, beside its time and rank. */
-typedef struct body {
-    kind kind;
-    uint32_t rank, peer; /* whom it happens to; the sender */
-    message *message;    /* NULL: a silent part */
-    sl_async_part part;
-    uint64_t left; /* of a message: when it was handed over */
-    uint32_t next_free;
-} body;
-
-typedef struct clocked {
-    simulator *s;
-    sl_heap heap;
-    sl_ports ports;
-    sl_recorded recorded;
-    body *bodies; /* (body_room) */
-    uint32_t body_room, free_body;
-    uint64_t now;
-    uint64_t *since;                      /* (nodes) when its gradient began, or was there */
-    uint64_t record_every, last_recorded; /* nanoseconds, 0: by rounds; the number of the last */
-    bool is_timed;                        /* does the experiment say how long anything takes? */
-    bool *held;                           /* (nodes) its gradient waits for what other nodes do */
-    uint32_t finished;
-    uint32_t *everybody; /* (nodes) 0, 1, ...: members of the view */
-    sl_node_view *views; /* (nodes) what each has begun, after a cut */
-    uint64_t view, cut;  /* the number of the view, and that of the last cut; 0: there was none */
-    bool goes_on;        /* from a cut, now */
-} clocked;
-
-static const uint32_t NONE = UINT32_MAX;
-
-/* ---- events ---- */
-
-static int no_memory(const clocked *c, sl_error *error) {
-    return sl_fail(error, SL_ENOMEM, "simulator: out of memory for the events of %u nodes",
-                   c->s->nodes);
-}
-
-static uint32_t take_body(clocked *c) {
-    if (c->free_body == NONE) {
-        const uint32_t room = 2 * c->body_room + 64;
-        body *bodies = realloc(c->bodies, room * sizeof *bodies);
-        if (bodies == NULL)
-            return NONE;
-        for (uint32_t i = c->body_room; i < room; i++)
-            bodies[i].next_free = i + 1 < room ? i + 1 : NONE;
-        c->free_body = c->body_room;
-        c->bodies = bodies;
-        c->body_room = room;
-    }
-    const uint32_t at = c->free_body;
-    c->free_body = c->bodies[at].next_free;
-    return at;
-}
-
-static int add(clocked *c, uint64_t at, const body *b, sl_error *error) {
-    static const sl_phase phases[] = {
-        [COMES] = SL_PHASE_MESSAGE,        [ARRIVES] = SL_PHASE_MESSAGE,
-        [ACKNOWLEDGED] = SL_PHASE_MESSAGE, [START] = SL_PHASE_GRADIENT,
-        [GRADIENT] = SL_PHASE_GRADIENT,    [TURN] = SL_PHASE_TURN,
-        [RECORD] = SL_PHASE_RECORD};
-    const uint32_t place = take_body(c);
-    if (place == NONE || !sl_heap_add(&c->heap, at, phases[b->kind], b->rank, place))
-        return no_memory(c, error);
-    c->bodies[place] = *b;
-    return 0;
-}
-
-/* How long the node's gradient of this round takes. */
-static uint64_t gradient_ns(const clocked *c, uint32_t rank, uint64_t round) {
-    const sl_network_config *n = &c->s->experiment->network;
-    if (c->goes_on)
-        return 0;
-    const double ms =
-        sl_network_gradient_ms(n, n->gradient_ms, c->s->experiment->seed, rank, round);
-    const uint64_t ns = (uint64_t)llround(1e6 * ms);
-    return ns > 0 ? ns : 1;
-}
-
-/* ---- what a node asks for ---- */
-
-static void show(const clocked *c, sl_span_kind what, uint32_t rank, uint32_t to, uint64_t begin) {
-    const simulator *s = c->s;
-    const sl_span span = {
-        what, rank, to, s->peers[rank].pending.round, 1e-9 * (double)begin, 1e-9 * (double)c->now};
-    if (s->observer->span != NULL && begin < c->now)
-        s->observer->span(s->observer->context, &span);
-}
-
-static int end_round(clocked *c, uint32_t rank, const sl_round *round, sl_error *error) {
-    show(c, SL_SPAN_WAIT, rank, 0, c->since[rank]);
-    c->s->peers[rank].record.virtual_s = c->is_timed ? 1e-9 * (double)c->now : 0;
-    return sl_apart_end_round(c->s, &c->recorded, rank, round, error);
-}
-
-static int begin_gradient(clocked *c, uint32_t rank, uint64_t round, sl_error *error) {
-    const simulator *s = c->s;
-    const sl_async *node = s->peers[rank].async;
-    s->peers[rank].pending.round = round;
-    c->since[rank] = c->now;
-    if (s->task->ready != NULL)
-        s->task->ready(s->task->context, rank, round, sl_async_point(node),
-                       sl_async_push_sum_weight(node));
-    return add(c, c->now + gradient_ns(c, rank, round), &(body){.kind = GRADIENT, .rank = rank},
-               error);
-}
-
-static int step(clocked *c, uint32_t rank, const sl_event *event, sl_error *error) {
-    simulator *s = c->s;
-    sl_update update;
-    sl_event timed = *event;
-    timed.now_ns = c->now;
-    int result = sl_async_step(s->peers[rank].async, &timed, &update, error);
-    for (size_t i = 0; i < update.released_count; i++)
-        if (update.released[i] != NULL)
-            sl_sim_let_go(s, update.released[i]);
-    if (result == 0 && update.round_done)
-        result = end_round(c, rank, &update.finished_round, error);
-    c->finished += update.finished;
-    if (result == 0 && update.compute)
-        result = begin_gradient(c, rank, update.round, error);
-    if (result == 0 && update.turn)
-        result = add(c, c->now, &(body){.kind = TURN, .rank = rank}, error);
-    return result;
-}
-
-static message *copy_of(clocked *c, const sl_payload *payload) {
-    message *m = sl_sim_take_message(c->s);
-    if (m != NULL)
-        memcpy(m->data, payload->data, payload->bytes);
-    return m;
-}
-
-static double frame_bytes(const sl_async_part *part) {
-    return (double)(part->payload.bytes + SL_FRAME_HEADER_BYTES);
-}
-
-static int send(clocked *c, uint32_t rank, const sl_async_part *part, const sl_row *to,
-                sl_error *error) {
-    message *m = part->silent || to->count == 0 ? NULL : copy_of(c, &part->payload);
-    if (m == NULL && !part->silent && to->count > 0)
-        return no_memory(c, error);
-    body b = {.kind = sl_ports_take_time(&c->ports) ? COMES : ARRIVES,
-              .peer = rank,
-              .message = m,
-              .part = *part,
-              .left = c->now};
-    if (m != NULL)
-        b.part.payload.data = m->data;
-    uint32_t first = 0;
-    while (first < to->count && to->peers[first] < rank)
-        first++;
-    int result = 0;
-    for (uint32_t k = 0; k < to->count && result == 0; k++) {
-        b.rank = to->peers[(first + k) % to->count];
-        if (m != NULL)
-            m->readers++;
-        result =
-            add(c, sl_ports_leave(&c->ports, rank, b.rank, frame_bytes(part), c->now), &b, error);
-    }
-    if (m != NULL)
-        sl_sim_let_go(c->s, m);
-    return result;
-}
-
-/* What may leave has left at once: it is copied, and waits for its link there. */
-static int send_all(clocked *c, uint32_t rank, sl_error *error) {
-    sl_async_part part;
-    sl_row to;
-    int result = 0;
-    while (result == 0 && sl_async_next(c->s->peers[rank].async, &part, &to)) {
-        result = send(c, rank, &part, &to, error);
-        if (result == 0)
-            result = step(c, rank, &(sl_event){.type = SL_EVENT_SENT}, error);
-    }
-    return result;
-}
-
-static int deliver(clocked *c, uint32_t rank, const sl_event *event, sl_error *error) {
-    const int result = step(c, rank, event, error);
-    return result != 0 ? result : send_all(c, rank, error);
-}
+#include "sim/clocked.h"
 
 /* ---- records ---- */
 
-static uint64_t gradients_of_all(const clocked *c) {
+/* How many a node has done, mean over nodes. */
+static uint64_t mean_gradients(const clocked *c) {
     uint64_t sum = 0;
     for (uint32_t i = 0; i < c->s->nodes; i++)
-        sum += c->s->peers[i].pending.finished_round.round;
-    return sum;
+        if (sl_sim_is_there(&c->s->peers[i]))
+            sum += c->s->peers[i].pending.finished_round.round;
+    return sum / sl_clocked_count_there(c);
 }
 
-/* The number of such a record is how many gradients a node has done, mean over nodes. */
+/* That is the number of such a record. */
 static int record_now(clocked *c, sl_error *error) {
-    const uint64_t round = gradients_of_all(c) / c->s->nodes;
+    const uint64_t round = mean_gradients(c);
     int result = 0;
     if (round > c->last_recorded && round < c->s->task->rounds) {
         c->last_recorded = round;
+        if (c->fault > 0 || c->view > 1)
+            sl_sim_tell_members(c->s, round);
         result = sl_apart_report_all(c->s, &c->recorded, round, 1e-9 * (double)c->now);
     }
-    return result == 0 && c->finished < c->s->nodes
-               ? add(c, c->now + c->record_every, &(body){.kind = RECORD}, error)
+    return result == 0 && sl_changes_await(c)
+               ? sl_clocked_add(c, c->now + c->record_every, &(body){.kind = RECORD}, error)
                : result;
 }
 
@@ -237,9 +51,10 @@ static int take_gradient(clocked *c, uint32_t rank, sl_error *error) {
     simulator *s = c->s;
     peer *p = &s->peers[rank];
     sl_apart_gradient(s, rank);
-    show(c, SL_SPAN_GRADIENT, rank, 0, c->since[rank]);
+    sl_clocked_show(c, SL_SPAN_GRADIENT, rank, 0, c->since[rank]);
     c->since[rank] = c->now;
-    return deliver(c, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = p->loss}, error);
+    return sl_clocked_deliver(c, rank, &(sl_event){.type = SL_EVENT_GRADIENT, .loss = p->loss},
+                              error);
 }
 
 /* Those whose gradients wait no longer end them now. */
@@ -249,7 +64,7 @@ static int wake(clocked *c, sl_error *error) {
         if (!c->held[i] || waits(c, i))
             continue;
         c->held[i] = false;
-        result = add(c, c->now, &(body){.kind = GRADIENT, .rank = i}, error);
+        result = sl_clocked_add(c, c->now, &(body){.kind = GRADIENT, .rank = i}, error);
     }
     return result;
 }
@@ -270,12 +85,13 @@ static bool wants_cut(const clocked *c) {
 /* Nothing happens any more. The node that waits, and has done the fewest rounds, goes on. */
 static int go_on(clocked *c, sl_error *error) {
     const peer *peers = c->s->peers;
-    uint32_t last = NONE;
+    uint32_t last = UINT32_MAX;
     const int result = wake(c, error);
     for (uint32_t i = 0; i < c->s->nodes; i++)
-        if (c->held[i] && (last == NONE || peers[i].pending.round < peers[last].pending.round))
+        if (c->held[i] &&
+            (last == UINT32_MAX || peers[i].pending.round < peers[last].pending.round))
             last = i;
-    if (result != 0 || last == NONE || c->heap.count > 0 || wants_cut(c))
+    if (result != 0 || last == UINT32_MAX || c->heap.count > 0 || wants_cut(c))
         return result;
     c->held[last] = false;
     return take_gradient(c, last, error);
@@ -283,12 +99,13 @@ static int go_on(clocked *c, sl_error *error) {
 
 /* All of a part is here. Its sender hears so a latency later. */
 static int arrive(clocked *c, const body *b, sl_error *error) {
-    show(c, SL_SPAN_MESSAGE, b->peer, b->rank, b->left);
+    sl_clocked_show(c, SL_SPAN_MESSAGE, b->peer, b->rank, b->left);
     const sl_event event = sl_apart_received(b->peer, &b->part, b->message);
-    int result = deliver(c, b->rank, &event, error);
+    int result = sl_clocked_deliver(c, b->rank, &event, error);
     if (result == 0 && b->part.tells)
-        result = add(c, c->now + sl_ports_latency(&c->ports, b->rank, b->peer),
-                     &(body){.kind = ACKNOWLEDGED, .rank = b->peer, .peer = b->rank}, error);
+        result =
+            sl_clocked_add(c, c->now + sl_ports_latency(&c->ports, b->rank, b->peer),
+                           &(body){.kind = ACKNOWLEDGED, .rank = b->peer, .peer = b->rank}, error);
     return result;
 }
 
@@ -297,81 +114,76 @@ static int happen(clocked *c, const body *b, sl_error *error) {
     case COMES: {
         body there = *b;
         there.kind = ARRIVES;
-        return add(c, sl_ports_enter(&c->ports, b->rank, frame_bytes(&b->part), c->now), &there,
-                   error);
+        return sl_clocked_add(
+            c, sl_ports_enter(&c->ports, b->rank, sl_clocked_bytes(&b->part), c->now), &there,
+            error);
     }
     case ARRIVES:
         return arrive(c, b, error);
     case ACKNOWLEDGED:
-        return deliver(c, b->rank, &(sl_event){.type = SL_EVENT_ACKNOWLEDGED, .peer = b->peer},
-                       error);
+        return sl_clocked_deliver(
+            c, b->rank, &(sl_event){.type = SL_EVENT_ACKNOWLEDGED, .peer = b->peer}, error);
     case START:
-        return deliver(c, b->rank, &(sl_event){.type = SL_EVENT_START}, error);
+        return sl_clocked_deliver(c, b->rank, &(sl_event){.type = SL_EVENT_START}, error);
     case GRADIENT:
         return end_gradient(c, b->rank, error);
     case TURN:
-        return deliver(c, b->rank, &(sl_event){.type = SL_EVENT_TURN}, error);
+        return sl_clocked_deliver(c, b->rank, &(sl_event){.type = SL_EVENT_TURN}, error);
+    case CHANGE:
+        return sl_changes_go_on(c, error);
     case RECORD:
         return record_now(c, error);
+    case NOTHING:
+        return 0;
     }
     return 0;
 }
 
 /* ---- the run ---- */
 
-static int take_event(clocked *c, const sl_heap_entry *first, sl_error *error) {
-    const body b = c->bodies[first->body];
-    c->bodies[first->body].next_free = c->free_body;
-    c->free_body = first->body;
-    c->now = first->at;
+static int take_event(clocked *c, sl_error *error) {
+    sl_heap_entry first;
+    sl_heap_take(&c->heap, &first);
+    const body b = c->bodies[first.body];
+    c->bodies[first.body].next_free = c->free_body;
+    c->free_body = first.body;
+    c->now = first.at;
     return happen(c, &b, error);
 }
 
 /* ---- cuts ---- */
 
-static int tell_all(clocked *c, sl_event_type type, sl_error *error) {
-    int result = 0;
-    for (uint32_t i = 0; i < c->s->nodes && result == 0; i++)
-        result = deliver(c, i, &(sl_event){.type = type}, error);
-    return result;
-}
-
 /* What is on its way comes; of records only the next one is left. */
 static int come_to_rest(clocked *c, sl_error *error) {
-    const size_t records = c->record_every > 0;
-    sl_heap_entry first;
-    int result = tell_all(c, SL_EVENT_REST, error);
-    while (result == 0 && c->heap.count > records) {
-        sl_heap_take(&c->heap, &first);
-        result = take_event(c, &first, error);
-    }
+    int result = sl_changes_tell_all(c, &(sl_event){.type = SL_EVENT_REST}, error);
+    while (result == 0 && c->heap.count > (size_t)(c->record_every > 0))
+        result = take_event(c, error);
     for (uint32_t i = 0; i < c->s->nodes && result == 0; i++)
         if (!sl_async_rests(c->s->peers[i].async))
             result = sl_fail(error, SL_EPROTO, "node %u does not come to rest for a cut", i);
-    return result == 0 ? tell_all(c, SL_EVENT_GATHER, error) : result;
+    return result == 0 ? sl_changes_tell_all(c, &(sl_event){.type = SL_EVENT_GATHER}, error)
+                       : result;
 }
 
-static int begin_view(clocked *c, sl_error *error) {
-    simulator *s = c->s;
+static int begin_again(clocked *c, sl_error *error) {
+    const simulator *s = c->s;
+    const sl_node_view view = {.exchange = c->view,
+                               .members = {c->everybody, s->nodes},
+                               .topology = s->experiment->topology,
+                               .plan = &s->plan};
     int result = 0;
-    for (uint32_t i = 0; i < s->nodes && result == 0; i++) {
-        c->views[i] = (sl_node_view){.round = sl_async_round(s->peers[i].async),
-                                     .exchange = c->view,
-                                     .members = {c->everybody, s->nodes},
-                                     .topology = s->experiment->topology,
-                                     .plan = &s->plan};
-        result = deliver(c, i, &(sl_event){.type = SL_EVENT_VIEW, .view = &c->views[i]}, error);
-    }
+    for (uint32_t i = 0; i < s->nodes && result == 0; i++)
+        result = sl_changes_begin_own(c, i, &view, sl_async_round(c->s->peers[i].async), error);
     return result;
 }
 
 /* The first round that no node has ended. */
 static uint64_t latest_round(const clocked *c) {
     uint64_t latest = 1;
-    for (uint32_t i = 0; i < c->s->nodes; i++) {
-        const uint64_t round = sl_async_round(c->s->peers[i].async);
-        latest = round > latest ? round : latest;
-    }
+    for (uint32_t i = 0; i < c->s->nodes; i++)
+        latest = sl_async_round(c->s->peers[i].async) > latest
+                     ? sl_async_round(c->s->peers[i].async)
+                     : latest;
     return latest;
 }
 
@@ -385,7 +197,7 @@ static int make_cut(clocked *c, sl_error *error) {
         view.members[i / 64] |= UINT64_C(1) << i % 64;
     c->cut = latest_round(c) > c->cut ? latest_round(c) : c->cut + 1;
     k->cut(k->context, c->cut, &view);
-    result = begin_view(c, error);
+    result = begin_again(c, error);
     return result == 0 ? wake(c, error) : result;
 }
 
@@ -395,31 +207,19 @@ static int go_on_from_cut(clocked *c, sl_error *error) {
     c->cut = c->s->resumed;
     c->view = c->s->checkpoints->view->number;
     c->recorded.from = latest_round(c);
-    int result = tell_all(c, SL_EVENT_START, error);
+    int result = sl_changes_tell_all(c, &(sl_event){.type = SL_EVENT_START}, error);
     if (result == 0)
-        result = begin_view(c, error);
+        result = begin_again(c, error);
     c->goes_on = false;
     return result;
-}
-
-static int open_cuts(clocked *c) {
-    const uint32_t nodes = c->s->nodes;
-    c->view = 1;
-    c->everybody = calloc(nodes, sizeof *c->everybody);
-    c->views = calloc(nodes, sizeof *c->views);
-    for (uint32_t i = 0; c->everybody != NULL && i < nodes; i++)
-        c->everybody[i] = i;
-    return c->everybody != NULL && c->views != NULL ? 0 : SL_ENOMEM;
 }
 
 /* ---- from beginning to end ---- */
 
 static int run_events(clocked *c, const volatile int *stop, sl_error *error) {
-    sl_heap_entry first;
     int result = 0;
     while (result == 0 && c->heap.count > 0) {
-        sl_heap_take(&c->heap, &first);
-        result = take_event(c, &first, error);
+        result = take_event(c, error);
         do {
             while (result == 0 && wants_cut(c))
                 result = make_cut(c, error);
@@ -429,7 +229,7 @@ static int run_events(clocked *c, const volatile int *stop, sl_error *error) {
         if (result == 0 && stop != NULL && *stop)
             return sl_fail(error, SL_ESTOPPED,
                            "stopped on request when nodes had done %llu gradients, on average",
-                           (unsigned long long)(gradients_of_all(c) / c->s->nodes));
+                           (unsigned long long)mean_gradients(c));
     }
     return result;
 }
@@ -438,15 +238,18 @@ static int run(clocked *c, const volatile int *stop, sl_error *error) {
     simulator *s = c->s;
     int result = sl_apart_report_start(s);
     s->began = sl_clock_seconds();
+    if (c->fault > 0)
+        sl_sim_tell_members(s, 1);
     if (result == 0 && s->resumed > 0)
         result = go_on_from_cut(c, error);
     for (uint32_t i = 0; i < s->nodes && result == 0 && s->resumed == 0; i++)
-        result = add(c, 0, &(body){.kind = START, .rank = i}, error);
+        if (sl_sim_is_there(&s->peers[i]))
+            result = sl_clocked_add(c, 0, &(body){.kind = START, .rank = i}, error);
     if (result == 0 && c->record_every > 0)
-        result = add(c, c->record_every, &(body){.kind = RECORD}, error);
+        result = sl_clocked_add(c, c->record_every, &(body){.kind = RECORD}, error);
     if (result == 0)
         result = run_events(c, stop, error);
-    if (result == 0 && c->finished < s->nodes)
+    if (result == 0 && c->finished < sl_clocked_count_there(c))
         result = sl_fail(error, SL_EPROTO, "after %.6g s every node waits for another",
                          1e-9 * (double)c->now);
     if (result == 0 && s->experiment->final_average)
@@ -456,7 +259,7 @@ static int run(clocked *c, const volatile int *stop, sl_error *error) {
 
 int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
     clocked c = {.s = s,
-                 .free_body = NONE,
+                 .free_body = SL_NO_BODY,
                  .record_every = (uint64_t)llround(1e6 * s->experiment->record.every_ms),
                  .recorded = sl_apart_recorded(s)};
     c.recorded.by_time = c.record_every > 0;
@@ -467,9 +270,13 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
         network->gradient_ms > 0 || network->compute_ms.rows > 0 || sl_ports_take_time(&c.ports);
     c.since = calloc(s->nodes, sizeof *c.since);
     c.held = calloc(s->nodes, sizeof *c.held);
+    c.everybody = calloc(s->nodes, sizeof *c.everybody);
+    for (uint32_t i = 0; c.everybody != NULL && i < s->nodes; i++)
+        c.everybody[i] = i;
     if (result == 0)
-        result = c.since != NULL && c.held != NULL && open_cuts(&c) == 0 ? sl_apart_open(s, error)
-                                                                         : no_memory(&c, error);
+        result = c.since != NULL && c.held != NULL && c.everybody != NULL
+                     ? sl_changes_open(&c, error)
+                     : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
     if (result == 0)
         result = run(&c, stop, error);
     sl_recorded_close(&c.recorded);
@@ -479,6 +286,5 @@ int sl_sim_run_clocked(simulator *s, const volatile int *stop, sl_error *error) 
     free(c.since);
     free(c.held);
     free(c.everybody);
-    free(c.views);
     return result;
 }

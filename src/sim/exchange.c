@@ -13,8 +13,9 @@ typedef struct teller {
     const sl_algorithm_config *config;
     sl_route *routes; /* (nodes) */
     uint32_t nodes;
-    size_t chunk_bytes;
+    size_t chunk_bytes, dimension;
     uint64_t round;
+    const sl_ranges *early; /* NULL: nothing leaves before the gradient is there */
 } teller;
 
 static size_t bytes_of(const teller *t, const sl_stage *stage, size_t count) {
@@ -22,14 +23,35 @@ static size_t bytes_of(const teller *t, const sl_stage *stage, size_t count) {
                         : (size_t)ceil(sl_compressor_bits(&t->config->compressor, count) / 8);
 }
 
-static void tell_message(const teller *t, uint32_t rank, uint32_t number,
-                         const sl_exchange_step *step) {
-    const size_t bytes = bytes_of(t, step->stage, step->published.count),
+/* Those parts that begin in the range, which leave when its gradient is there. */
+static void tell_parts(const teller *t, uint32_t rank, uint32_t number,
+                       const sl_exchange_step *step, const sl_range *within) {
+    const sl_range *all = &step->published;
+    const size_t bytes = bytes_of(t, step->stage, all->count),
                  parts = (bytes + t->chunk_bytes - 1) / t->chunk_bytes;
-    sl_timeline_send(t->timeline, rank, t->round, number, false, step->out.peers, step->out.count);
-    for (size_t p = 0; p < parts; p++)
+    bool begun = false;
+    for (size_t p = 0; p < parts; p++) {
+        const size_t first = all->from + all->count * p / parts;
+        if (first < within->from || first - within->from >= within->count)
+            continue;
+        if (!begun) {
+            sl_timeline_send(t->timeline, rank, t->round, number, false, step->out.peers,
+                             step->out.count);
+            sl_timeline_ready(t->timeline, sl_gradient_share(within->from, t->dimension));
+        }
+        begun = true;
         sl_timeline_part(t->timeline,
                          bytes * (p + 1) / parts - bytes * p / parts + SL_FRAME_HEADER_BYTES);
+    }
+}
+
+static void tell_message(const teller *t, uint32_t rank, uint32_t number,
+                         const sl_exchange_step *step) {
+    const sl_range whole = {0, SIZE_MAX};
+    if (t->early == NULL)
+        tell_parts(t, rank, number, step, &whole);
+    for (size_t i = 0; t->early != NULL && i < t->early->count; i++)
+        tell_parts(t, rank, number, step, &t->early->items[i]);
 }
 
 /* false: there is no step of that number. */
@@ -56,13 +78,15 @@ static void tell(const teller *t) {
 
 int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *config,
                          const sl_topology *topology, const sl_shapes *shapes, size_t chunk_bytes,
-                         uint64_t round, sl_error *error) {
+                         uint64_t round, const sl_ranges *early, bool apart, sl_error *error) {
     teller t = {.timeline = timeline,
                 .algorithm = sl_algorithm_of(config, error),
                 .config = config,
                 .nodes = sl_topology_nodes(topology),
                 .chunk_bytes = chunk_bytes,
-                .round = round};
+                .dimension = shapes->dimension,
+                .round = round,
+                .early = early};
     if (t.algorithm == NULL)
         return SL_EINVAL;
     const sl_route_kind route = t.algorithm->route;
@@ -79,7 +103,7 @@ int sl_timeline_exchange(sl_timeline *timeline, const sl_algorithm_config *confi
     uint32_t opened = 0;
     for (; opened < t.nodes && result == 0; opened++)
         result = sl_route_open(&t.routes[opened], t.algorithm, config, topology, NULL, opened,
-                               shapes, NULL, error);
+                               shapes, apart ? early : NULL, error);
     if (result == 0)
         tell(&t);
     while (opened > 0)

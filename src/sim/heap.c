@@ -26,7 +26,7 @@ bool sl_heap_add(sl_heap *heap, uint64_t at, sl_phase phase, uint32_t rank, uint
     if (!make_room(heap))
         return false;
     const sl_heap_entry entry = {
-        at, (uint64_t)phase << 62 | (uint64_t)rank << 40 | heap->sequence++, body};
+        at, (uint64_t)phase << 61 | (uint64_t)rank << 39 | heap->sequence++, body};
     size_t place = heap->count++;
     while (place > 0 && is_before(&entry, &heap->entries[(place - 1) / CHILDREN])) {
         heap->entries[place] = heap->entries[(place - 1) / CHILDREN];

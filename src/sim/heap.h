@@ -8,17 +8,18 @@
 #include <stdint.h>
 
 /* What happens at one instant: first all messages, whatever they set off, then the next gradient
- * that ends, then who has waited for the instant to be over; then it is recorded. */
+ * that ends, then who has waited for the instant to be over; it is recorded, and members change. */
 typedef enum sl_phase {
     SL_PHASE_MESSAGE,
     SL_PHASE_GRADIENT,
     SL_PHASE_TURN,
-    SL_PHASE_RECORD
+    SL_PHASE_RECORD,
+    SL_PHASE_CHANGE
 } sl_phase;
 
 typedef struct sl_heap_entry {
     uint64_t at;    /* nanoseconds */
-    uint64_t order; /* phase (2 bits), rank (22), sequence (40) */
+    uint64_t order; /* phase (3 bits), rank (22), sequence (39) */
     uint32_t body;  /* the caller's */
 } sl_heap_entry;
 

@@ -29,18 +29,20 @@ static void tell_lost(const simulator *s, uint32_t rank, uint64_t round) {
     tell(s, &lost);
 }
 
-/* Who is not there any more is closed, with all that it had. */
-static void close_lost(simulator *s, uint64_t round) {
+uint32_t sl_sim_close_gone(simulator *s, uint64_t round, bool leavers) {
+    uint32_t gone = 0;
     for (uint32_t i = 0; i < s->nodes; i++) {
         peer *p = &s->peers[i];
-        if (s->scene.cast.of[i] == SL_THERE)
+        if (s->scene.cast.of[i] == SL_THERE ||
+            (!leavers && sl_faults_leaves(&s->experiment->faults, round, i)))
             continue;
-        if (p->node != NULL)
+        if (sl_sim_is_there(p)) {
             tell_lost(s, i, round);
-        sl_node_close(&p->node);
-        sl_node_close(&p->aside);
-        p->pending = (sl_update){0};
+            gone++;
+        }
+        sl_sim_close_node(p);
     }
+    return gone;
 }
 
 static void tell_view(const simulator *s, const sl_scene_view *v) {
@@ -55,16 +57,20 @@ static void tell_view(const simulator *s, const sl_scene_view *v) {
     tell(s, &view);
 }
 
+static bool was_there(const peer *p) {
+    return p->node != NULL || (p->async != NULL && sl_async_round(p->async) > 0);
+}
+
 /* The lowest neighbour of a newcomer that was there before, or else the lowest member. */
-static sl_node *sponsor_of(const simulator *s, const sl_scene_view *v, uint32_t rank) {
+static uint32_t sponsor_of(const simulator *s, const sl_scene_view *v, uint32_t rank) {
     const uint32_t *peers, count = sl_topology_peers(v->group.topology, rank, &peers);
     uint32_t k = 0;
     for (uint32_t i = 0; i < count; i++)
-        if (s->peers[peers[i]].node != NULL)
-            return s->peers[peers[i]].node;
-    while (k + 1 < v->group.count && s->peers[v->group.ranks[k]].node == NULL)
+        if (was_there(&s->peers[peers[i]]))
+            return peers[i];
+    while (k + 1 < v->group.count && !was_there(&s->peers[v->group.ranks[k]]))
         k++;
-    return s->peers[v->group.ranks[k]].node;
+    return v->group.ranks[k];
 }
 
 /* A newcomer waits aside, with its sponsor's model; who was set aside has its own. */
@@ -74,8 +80,8 @@ static int prepare(simulator *s, const sl_scene_view *v, uint32_t rank, sl_error
         sl_node_forget(p->aside);
         return 0;
     }
-    sl_node *sponsor = sponsor_of(s, v, rank);
-    return sponsor != NULL
+    const uint32_t sponsor = sponsor_of(s, v, rank);
+    return was_there(&s->peers[sponsor])
                ? sl_sim_take_model(s, v, rank, sponsor, error)
                : sl_fail(error, SL_EINVAL, "faults: in round %llu nobody has a model for node %u",
                          (unsigned long long)v->view.round, rank);
@@ -84,7 +90,7 @@ static int prepare(simulator *s, const sl_scene_view *v, uint32_t rank, sl_error
 static int let_in(simulator *s, const sl_scene_view *v, sl_error *error) {
     int result = 0;
     for (uint32_t k = 0; k < v->group.count && result == 0; k++)
-        if (s->peers[v->group.ranks[k]].node == NULL)
+        if (!sl_sim_is_there(&s->peers[v->group.ranks[k]]))
             result = prepare(s, v, v->group.ranks[k], error);
     for (uint32_t k = 0; k < v->group.count && result == 0; k++) {
         peer *p = &s->peers[v->group.ranks[k]];
@@ -104,16 +110,23 @@ static uint64_t last_exchange(const simulator *s) {
     return i < s->nodes ? sl_node_exchange(s->peers[i].node) : 0;
 }
 
+int sl_sim_next_view(simulator *s, uint64_t round, uint64_t exchange, const sl_scene_view **out,
+                     sl_error *error) {
+    const int result = sl_scene_turn(&s->scene, round, exchange, out, error);
+    if (result != 0)
+        return result;
+    tell_view(s, *out);
+    return let_in(s, *out, error);
+}
+
 static int begin_view(simulator *s, uint64_t round, sl_error *error) {
     const uint64_t exchange = last_exchange(s);
     const sl_scene_view *v;
     sl_cast_play(&s->scene.cast, &s->experiment->faults, round);
-    close_lost(s, round);
-    int result = sl_scene_turn(&s->scene, round, exchange, &v, error);
+    sl_sim_close_gone(s, round, true);
+    int result = sl_sim_next_view(s, round, exchange, &v, error);
     if (result != 0)
         return result;
-    tell_view(s, v);
-    result = let_in(s, v, error);
     for (uint32_t k = 0; k < v->group.count && result == 0; k++)
         result = sl_sim_turn(s, v->group.ranks[k], v, error);
     s->set_aside = 0;

@@ -9,8 +9,9 @@
 
 #include "starling/timeline.h"
 
-/* send: SEND, rank, exchange, step, parts, bytes (2), overlaps, peers, then those; done: DONE,
- * rank, frames */
+/* send: SEND, rank, exchange, step, parts, bytes (2), ready, peers, then those; done: DONE, rank,
+ * frames. ready: 0, with the round's gradient; 1, with the round; else the bits of a float, with
+ * such a share of the gradient's time. */
 enum { SEND, DONE };
 enum {
     SEND_WORDS = 9,
@@ -18,8 +19,9 @@ enum {
     SEND_EXCHANGE = 2,
     SEND_PARTS = 4,
     SEND_BYTES = 5,
-    SEND_OVERLAPS = 7,
-    SEND_PEERS = 8
+    SEND_READY = 7,
+    SEND_PEERS = 8,
+    READY_MAX = 0x3f800000 /* the bits of 1 */
 };
 
 /* A distinct round. */

@@ -1,6 +1,7 @@
 /* nodes.c - the simulator's nodes, one at a time: opening, stepping, saving. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "sim/simulator.h"
@@ -37,6 +38,13 @@ float *sl_sim_model(const simulator *s, uint32_t rank) {
     return p->async != NULL ? sl_async_model(p->async) : sl_node_model(p->node);
 }
 
+const float *sl_sim_recorded_model(const simulator *s, uint32_t rank) {
+    const float *x = sl_host_task_view(&s->host, sl_sim_model(s, rank));
+    return s->copies == NULL
+               ? x
+               : memcpy(s->copies + rank * s->task->dimension, x, s->task->dimension * sizeof *x);
+}
+
 double sl_sim_push_sum_weight(const simulator *s, uint32_t rank) {
     const peer *p = &s->peers[rank];
     return p->async != NULL ? sl_async_push_sum_weight(p->async) : sl_node_push_sum_weight(p->node);
@@ -50,7 +58,7 @@ void sl_sim_log(const simulator *s, const sl_log_entry *entry) {
 void sl_sim_tell_members(simulator *s, uint64_t round) {
     uint32_t *ranks = s->scene.ranks, count = 0;
     for (uint32_t i = 0; i < s->nodes; i++)
-        if (s->peers[i].node != NULL)
+        if (sl_sim_is_there(&s->peers[i]))
             ranks[count++] = i;
     if (s->observer->members != NULL)
         s->observer->members(s->observer->context, round, ranks, count);
@@ -143,7 +151,8 @@ sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank) {
     settings.vec = s->vec;
     settings.gradient = s->gradient;
     settings.lends = s->task->lend != NULL;
-    settings.turns = sl_sim_repeats(s) || sl_sim_cuts(s);
+    settings.turns = sl_sim_repeats(s) || sl_sim_cuts(s) ||
+                     (e->faults.count > 0 && sl_experiment_is_asynchronous(e));
     settings.tensor_ends = s->task->tensor_ends;
     settings.tensor_count = s->task->tensor_count;
     settings.tensor_rows = s->task->tensor_rows;
@@ -151,28 +160,45 @@ sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank) {
     return settings;
 }
 
-int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, sl_error *error) {
+/* Ranks beyond the first topology have none but a view's. */
+int sl_sim_open_node(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error) {
     sl_node_settings settings = sl_sim_settings(s, rank);
-    settings.topology = topology;
-    return sl_node_open(&s->peers[rank].node, &settings, error);
+    sl_machine machine;
+    if (rank >= sl_topology_nodes(settings.topology))
+        settings.topology = v->view.topology;
+    const int result = sl_machine_open(&machine, &settings, error);
+    s->peers[rank].node = machine.rounds;
+    s->peers[rank].async = machine.own;
+    return result;
 }
 
-/* Ranks beyond the first topology have none but the view's. */
-static const sl_topology *topology_for(const simulator *s, const sl_scene_view *v, uint32_t rank) {
-    const sl_topology *first = s->experiment->topology;
-    return rank < sl_topology_nodes(first) ? first : v->view.topology;
+void sl_sim_close_node(peer *p) {
+    sl_node_close(&p->node);
+    sl_node_close(&p->aside);
+    sl_async_close(&p->async);
+    p->pending = (sl_update){0};
 }
 
-int sl_sim_take_model(simulator *s, const sl_scene_view *v, uint32_t rank, sl_node *sponsor,
+int sl_sim_take_model(simulator *s, const sl_scene_view *v, uint32_t rank, uint32_t sponsor,
                       sl_error *error) {
     peer *p = &s->peers[rank];
     sl_node *own = p->node;
+    const float *model = sl_sim_model(s, sponsor);
     sl_node_close(&p->aside);
-    const int result = sl_sim_open_node(s, rank, topology_for(s, v, rank), error);
+    const int result = sl_sim_open_node(s, rank, v, error);
     p->aside = p->node;
     p->node = own;
     if (result == 0)
-        s->vec->copy(sl_node_model(p->aside), sl_node_model(sponsor),
-                     s->task->dimension * sizeof(float));
+        s->vec->copy(p->async != NULL ? sl_async_model(p->async) : sl_node_model(p->aside), model,
+                     s->task->dimension * sizeof *model);
     return result;
+}
+
+int sl_sim_enter(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error) {
+    const sl_task *t = s->task;
+    uint32_t place = 0;
+    s->peers[rank].view = v;
+    while (place < v->group.count && v->group.ranks[place] != rank)
+        place++;
+    return t->members != NULL ? t->members(t->context, rank, place, v->group.count, error) : 0;
 }

@@ -108,6 +108,15 @@ static void put(play *p, uint32_t peer, const arrival *a) {
     c->coming[c->count++] = *a;
 }
 
+/* When the message's part of the gradient is there. */
+static uint64_t ready_at(const node_clock *c, uint32_t ready) {
+    float share;
+    if (ready <= 1)
+        return ready == 1 ? c->began : c->computed;
+    memcpy(&share, &ready, sizeof share);
+    return c->began + (uint64_t)llround((double)share * (double)(c->computed - c->began));
+}
+
 static const uint32_t *send(play *p, const uint32_t *w) {
     const uint32_t rank = w[1], parts = w[SEND_PARTS], count = w[SEND_PEERS];
     const uint32_t *peers = w + SEND_WORDS;
@@ -120,7 +129,7 @@ static const uint32_t *send(play *p, const uint32_t *w) {
                  .from = rank,
                  .bytes = parts > 0 ? (double)bytes / parts : 0};
     take_before(p, c, a.exchange, a.step);
-    const uint64_t ready = later(p->ports.in_free[rank], w[SEND_OVERLAPS] ? c->began : c->computed);
+    const uint64_t ready = later(p->ports.in_free[rank], ready_at(c, w[SEND_READY]));
     while (first < count && peers[first] < rank)
         first++;
     for (uint64_t i = 0; i < (uint64_t)parts * count; i++) {

@@ -13,11 +13,12 @@ static void close_round(sl_recorded_round *round) {
 }
 
 void sl_recorded_close(sl_recorded *r) {
-    while (r->first != NULL) {
-        sl_recorded_round *next = r->first->next;
-        close_round(r->first);
-        r->first = next;
+    while (r->first_round != NULL) {
+        sl_recorded_round *next = r->first_round->next;
+        close_round(r->first_round);
+        r->first_round = next;
     }
+    free(r->first);
 }
 
 static sl_recorded_round *open_round(const sl_recorded *r, uint64_t number) {
@@ -36,7 +37,7 @@ static sl_recorded_round *open_round(const sl_recorded *r, uint64_t number) {
 
 /* Among those that are open; NULL: out of memory. */
 static sl_recorded_round *find(sl_recorded *r, uint64_t number) {
-    sl_recorded_round **at = &r->first;
+    sl_recorded_round **at = &r->first_round;
     while (*at != NULL && (*at)->round < number)
         at = &(*at)->next;
     if (*at != NULL && (*at)->round == number)
@@ -54,6 +55,8 @@ static const float *model_of(const sl_recorded *r, const sl_recorded_round *roun
 }
 
 static uint32_t ends(const sl_recorded *r, uint32_t rank, uint64_t round) {
+    if (r->first != NULL)
+        return round >= r->first[rank];
     return r->does != NULL ? r->does[rank * (r->task->rounds + 1) + round] : 1;
 }
 
@@ -116,6 +119,28 @@ static int report_records(sl_recorded *r, const sl_recorded_round *round) {
     return result;
 }
 
+int sl_recorded_flush(sl_recorded *r) {
+    int result = 0;
+    while (r->first_round != NULL && is_complete(r, r->first_round) && result == 0) {
+        sl_recorded_round *round = r->first_round;
+        result = report_parameters(r, round);
+        if (result == 0)
+            result = report_records(r, round);
+        r->first_round = round->next;
+        close_round(round);
+    }
+    return result;
+}
+
+void sl_recorded_let(sl_recorded *r, uint32_t rank, uint64_t first) {
+    for (sl_recorded_round *round = r->first_round; round != NULL; round = round->next)
+        if (first == UINT64_MAX && round->records[rank].round.round == round->round) {
+            round->records[rank].round.round = 0;
+            round->ended--;
+        }
+    r->first[rank] = first;
+}
+
 int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, double weight,
                      sl_error *error) {
     const uint64_t number = record->round.round;
@@ -130,14 +155,5 @@ int sl_recorded_take(sl_recorded *r, const sl_record *record, const float *x, do
     round->weights[record->rank] = weight;
     memcpy(round->models + record->rank * r->task->dimension, x, r->task->dimension * sizeof *x);
     round->ended++;
-    int result = 0;
-    while (r->first != NULL && is_complete(r, r->first) && result == 0) {
-        round = r->first;
-        result = report_parameters(r, round);
-        if (result == 0)
-            result = report_records(r, round);
-        r->first = round->next;
-        close_round(round);
-    }
-    return result;
+    return sl_recorded_flush(r);
 }

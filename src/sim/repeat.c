@@ -83,13 +83,7 @@ int sl_sim_deliver(simulator *s, uint32_t rank, const sl_event *event, sl_error 
 /* ---- views ---- */
 
 int sl_sim_turn(simulator *s, uint32_t rank, const sl_scene_view *v, sl_error *error) {
-    const sl_task *t = s->task;
-    uint32_t place = 0;
-    s->peers[rank].view = v;
-    while (v->group.ranks[place] != rank)
-        place++;
-    const int result =
-        t->members != NULL ? t->members(t->context, rank, place, v->group.count, error) : 0;
+    const int result = sl_sim_enter(s, rank, v, error);
     return result == 0 ? sl_sim_deliver(s, rank,
                                         &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error)
                        : result;
@@ -109,14 +103,13 @@ static int begin_round(simulator *s, uint32_t rank, uint64_t round, sl_error *er
 
 /* Its sponsor has just ended the round whose model it took. */
 static int take_model(simulator *s, uint32_t rank, const sl_log_entry *join, sl_error *error) {
-    sl_node *sponsor = s->peers[join->peer].node;
     const sl_scene_view *v;
-    if (sponsor == NULL)
+    if (s->peers[join->peer].node == NULL)
         return sl_fail(error, SL_EFILE,
                        "round %llu: node %u took the model of node %u, which is not there",
                        (unsigned long long)join->after, rank, join->peer);
     const int result = sl_scene_repeat(&s->scene, join + 1, &v, error);
-    return result == 0 ? sl_sim_take_model(s, v, rank, sponsor, error) : result;
+    return result == 0 ? sl_sim_take_model(s, v, rank, join->peer, error) : result;
 }
 
 static int take_models(simulator *s, uint64_t after, sl_error *error) {

@@ -411,27 +411,12 @@ static uint32_t find_late(const repeated *r, uint32_t rank, const sl_act *act) {
 
 /* Whom a node waits for that stands still; UINT32_MAX: nobody. */
 static uint32_t find_awaited(const repeated *r, uint32_t rank, const sl_act *act) {
-    switch (act->kind) {
-    case SL_ACT_COMBINE:
-    case SL_ACT_GATHER:
+    const sl_act_kind kind = act->kind;
+    if (kind == SL_ACT_COMBINE || kind == SL_ACT_GATHER)
         return find_late(r, rank, act);
-    case SL_ACT_AVERAGE:
-    case SL_ACT_ANSWER:
-    case SL_ACT_REFUSED:
-    case SL_ACT_REFUSES:
-    case SL_ACT_COMMIT:
-    case SL_ACT_SERVE:
-    case SL_ACT_GIVES:
-    case SL_ACT_JOINS:
-    case SL_ACT_RETURNS:
-        return act->peer;
-    case SL_ACT_GRADIENT:
-    case SL_ACT_VIEW:
-    case SL_ACT_ADD:
-    case SL_ACT_GIVES_UP:
-        break;
-    }
-    return UINT32_MAX;
+    const bool has_peer = kind != SL_ACT_GRADIENT && kind != SL_ACT_VIEW && kind != SL_ACT_ADD &&
+                          kind != SL_ACT_GIVES_UP;
+    return has_peer ? act->peer : UINT32_MAX;
 }
 
 /* From a node that stands still to the one that it waits for, and so on; UINT32_MAX: none does. */
@@ -546,22 +531,6 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     return result == 0 ? sl_apart_report_all(s, &r->recorded, s->task->rounds, -1) : result;
 }
 
-/* What each node does: its last round, and how often it ends each. */
-static void find_rounds(repeated *r) {
-    const uint64_t rounds = r->s->task->rounds;
-    for (uint32_t i = 0; i < r->s->nodes; i++) {
-        const sl_history *h = &r->s->checkpoints->history[i];
-        uint16_t *does = r->recorded.does + i * (rounds + 1);
-        does[0] = i < sl_topology_nodes(r->s->experiment->topology);
-        for (size_t k = 0; k < h->act_count; k++) {
-            if (h->acts[k].kind != SL_ACT_GRADIENT || h->acts[k].number > rounds)
-                continue;
-            r->last[i] = h->acts[k].number;
-            does[r->last[i]]++;
-        }
-    }
-}
-
 int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error) {
     const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);
     repeated r = {.s = s,
@@ -580,12 +549,10 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
     int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL &&
                          r.comes != NULL && r.last != NULL && r.recorded.does != NULL &&
                          r.recorded.ranks != NULL
-                     ? sl_apart_open(s, error)
+                     ? 0
                      : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
     if (result == 0)
-        find_rounds(&r);
-    if (result == 0)
-        result = sl_scene_open(&s->scene, s->experiment, s->task->dimension, error);
+        sl_repeated_find_rounds(&r);
     if (result == 0)
         result = run(&r, stop, error);
     for (uint32_t i = 0; r.letters != NULL && i < s->nodes; i++)

@@ -41,22 +41,15 @@ bool sl_repeated_has_begun(const repeated *r, uint32_t rank) {
 /* What was cut holds as far as it was done again. */
 int sl_repeated_view(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     simulator *s = r->s;
-    const sl_task *t = s->task;
     const sl_scene_view *v;
-    uint32_t place = 0;
     int result = 0;
     *any = true;
     if (!r->comes[rank])
         result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error);
     if (result == 0)
         result = find_view(r, rank, &v, error);
-    if (result != 0)
-        return result;
-    while (place < v->group.count && v->group.ranks[place] != rank)
-        place++;
-    if (t->members != NULL)
-        result = t->members(t->context, rank, place, v->group.count, error);
-    s->peers[rank].view = v;
+    if (result == 0)
+        result = sl_sim_enter(s, rank, v, error);
     r->comes[rank] = false;
     return result == 0 ? sl_repeated_deliver(
                              r, rank, &(sl_event){.type = SL_EVENT_VIEW, .view = &v->view}, error)
@@ -146,13 +139,10 @@ static bool is_needed(const repeated *r, uint32_t rank) {
 
 static int open_anew(repeated *r, uint32_t rank, const sl_scene_view *v, sl_error *error) {
     peer *p = &r->s->peers[rank];
-    sl_node_settings settings = sl_sim_settings(r->s, rank);
-    if (rank >= sl_topology_nodes(settings.topology))
-        settings.topology = v->view.topology;
     sl_async_close(&p->async);
     r->computes[rank] = false;
     p->record = (sl_record){.rank = rank};
-    return sl_async_open(&p->async, &settings, error);
+    return sl_sim_open_node(r->s, rank, v, error);
 }
 
 int sl_repeated_come(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {

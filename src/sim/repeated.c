@@ -25,6 +25,21 @@ bool sl_repeated_is_next(const repeated *r, uint32_t rank, sl_act_kind kind, uin
     return act != NULL && act->kind == kind && act->peer == asker && act->number == number;
 }
 
+void sl_repeated_find_rounds(repeated *r) {
+    const uint64_t rounds = r->s->task->rounds;
+    for (uint32_t i = 0; i < r->s->nodes; i++) {
+        const sl_history *h = &r->s->checkpoints->history[i];
+        uint16_t *does = r->recorded.does + i * (rounds + 1);
+        does[0] = i < sl_topology_nodes(r->s->experiment->topology);
+        for (size_t k = 0; k < h->act_count; k++) {
+            if (h->acts[k].kind != SL_ACT_GRADIENT || h->acts[k].number > rounds)
+                continue;
+            r->last[i] = h->acts[k].number;
+            does[r->last[i]]++;
+        }
+    }
+}
+
 /* ---- steps of a node ---- */
 
 int sl_repeated_fail_at(const repeated *r, uint32_t rank, const char *what, sl_error *error) {
@@ -122,16 +137,17 @@ int sl_repeated_send_all(repeated *r, uint32_t rank, bool *any, sl_error *error)
     sl_async *async = r->s->peers[rank].async;
     sl_async_part part;
     sl_row to;
-    int result = 0;
+    int result = 0, next = 0;
     sl_async_expect(async, sl_repeated_next_act(r, rank));
-    while (result == 0 && sl_async_next(async, &part, &to) && may_leave(r, rank, &part, &to)) {
+    while (result == 0 && (next = sl_async_next(async, &part, &to, error)) > 0 &&
+           may_leave(r, rank, &part, &to)) {
         *any = true;
         result = send(r, rank, &part, &to, error);
         if (result == 0)
             result = step(r, rank, &(sl_event){.type = SL_EVENT_SENT}, error);
         sl_async_expect(async, sl_repeated_next_act(r, rank));
     }
-    return result;
+    return result == 0 && next < 0 ? next : result;
 }
 
 int sl_repeated_deliver(repeated *r, uint32_t rank, const sl_event *event, sl_error *error) {

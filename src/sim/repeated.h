@@ -33,6 +33,8 @@ typedef struct repeated {
     uint32_t finished;
 } repeated;
 
+/* What each node does: its last round, and how often it ends each. */
+void sl_repeated_find_rounds(repeated *r);
 /* NULL: the log has no more. */
 const sl_act *sl_repeated_next_act(const repeated *r, uint32_t rank);
 /* Its process was killed: what it did last may not be in its log. */

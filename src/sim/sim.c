@@ -55,6 +55,8 @@ static void on_written(void *context, uint64_t round, uint32_t rank, const char 
 
 /* Before the saver removes newer files. */
 static int log_beginning(const simulator *s, sl_error *error) {
+    if (s->observer->log == NULL)
+        return 0;
     sl_log_entry start = {.kind = SL_LOG_START,
                           .rank = SL_LOG_ALL,
                           .round = s->resumed + 1,
@@ -91,7 +93,8 @@ static int open_saver(simulator *s, sl_error *error) {
                                         .notice = on_notice,
                                         .written = on_written,
                                         .context = s};
-    return s->experiment->checkpoint.every > 0 || sl_sim_end_after(s) > 0
+    const bool saves = s->experiment->checkpoint.every > 0 || sl_sim_end_after(s) > 0;
+    return saves && !sl_experiment_is_asynchronous(s->experiment)
                ? sl_saver_open(&s->saver, &settings, &(sl_machine){.rounds = largest_node(s)},
                                error)
                : 0;
@@ -123,11 +126,15 @@ static int show_nodes(simulator *s, sl_error *error) {
     const sl_checkpoints *c = s->checkpoints;
     int result = 0;
     for (uint32_t i = 0; i < s->nodes && result == 0; i++)
-        result = c->opened(c->context, i, &(sl_machine){.rounds = s->peers[i].node}, error);
+        result =
+            c->opened(c->context, i,
+                      &(sl_machine){.rounds = s->peers[i].node, .own = s->peers[i].async}, error);
     return result;
 }
 
 static int open_checkpoints(simulator *s, sl_error *error) {
+    if (sl_experiment_is_asynchronous(s->experiment))
+        return s->checkpoints->opened != NULL ? show_nodes(s, error) : 0;
     if (s->experiment->faults.count > 0 && (s->checkpoints->resume || sl_sim_end_after(s) > 0))
         return sl_fail(error, SL_EINVAL,
                        "faults: a run with faults cannot go on from a checkpoint, or end with one");
@@ -332,13 +339,6 @@ static int report_parameters(simulator *s, uint64_t round) {
     return result;
 }
 
-static const float *recorded_model(const simulator *s, uint32_t rank) {
-    const float *x = sl_host_task_view(&s->host, sl_node_model(s->peers[rank].node));
-    if (s->copies == NULL)
-        return x;
-    return memcpy(s->copies + rank * s->task->dimension, x, s->task->dimension * sizeof *x);
-}
-
 static int report_round(simulator *s, uint64_t round) {
     int result = report_parameters(s, round);
     if (!s->observer->record || !sl_record_due(&s->experiment->record, round, s->task->rounds))
@@ -348,7 +348,7 @@ static int report_round(simulator *s, uint64_t round) {
         peer *p = &s->peers[i];
         if (p->node == NULL)
             continue;
-        const float *x = recorded_model(s, i);
+        const float *x = sl_sim_recorded_model(s, i);
         p->record.evaluation = sl_record_evaluates(&s->experiment->record, nodes, i)
                                    ? s->task->evaluate(s->task->context, x)
                                    : (sl_evaluation){NAN, NAN};
@@ -395,27 +395,22 @@ static int open_nodes(simulator *s, sl_error *error) {
         s->peers[i].record.rank = i;
         if (i >= sl_topology_nodes(s->experiment->topology)) /* it may join */
             continue;
-        result = sl_sim_open_node(s, i, s->experiment->topology, error);
-        if (result == 0)
-            sl_host_task_initial(&s->host, i, sl_node_model(s->peers[i].node));
+        result = sl_sim_open_node(s, i, NULL, error);
+        if (result == 0 && s->resumed == 0)
+            sl_host_task_initial(&s->host, i, sl_sim_model(s, i));
     }
     if (result == 0)
-        s->message_bytes = sl_node_part_bytes_max(s->peers[0].node);
+        s->message_bytes = sl_machine_part_bytes_max(
+            &(sl_machine){.rounds = s->peers[0].node, .own = s->peers[0].async});
     if (loses(s)) /* a view may begin with dense messages */
         s->message_bytes = s->experiment->transport.chunk_bytes;
     return result;
 }
 
-static void close_peer(peer *p) {
-    sl_node_close(&p->node);
-    sl_node_close(&p->aside);
-    sl_async_close(&p->async);
-}
-
 static void close_nodes(simulator *s) {
     sl_saver_close(&s->saver);
     for (uint32_t i = 0; s->peers != NULL && i < s->nodes; i++)
-        close_peer(&s->peers[i]);
+        sl_sim_close_node(&s->peers[i]);
     free(s->peers);
     sl_sending_close(&s->sending);
     sl_scene_close(&s->scene);
@@ -506,41 +501,50 @@ static void log_end(const simulator *s, int result, const sl_error *why) {
     sl_sim_log(s, &end);
 }
 
+static int run(simulator *s, const volatile int *stop, sl_error *error) {
+    if (!sl_experiment_is_asynchronous(s->experiment))
+        return run_rounds(s, stop, error);
+    return sl_sim_repeats(s) ? sl_sim_run_repeated(s, stop, error)
+                             : sl_sim_run_clocked(s, stop, error);
+}
+
 static int train(simulator *s, const volatile int *stop, sl_error *error) {
     sl_error why = {0};
     if (s->checkpoints == NULL || s->checkpoints->opened != NULL)
-        return run_rounds(s, stop, error);
+        return run(s, stop, error);
     int result = log_beginning(s, &why);
     if (result == 0)
         result = open_saver(s, &why);
     if (result == 0)
-        result = run_rounds(s, stop, &why);
+        result = run(s, stop, &why);
     log_end(s, result, &why);
     if (why.code != 0 && error != NULL)
         *error = why;
     return result;
 }
 
-/* Its messages follow from the links, and serve no others. */
-static int run_clocked(simulator *s, const volatile int *stop, sl_error *error) {
-    int result = 0;
+/* What no run of nodes at their own times does. */
+static int check_clocked(simulator *s, sl_error *error) {
     const bool resumes = s->checkpoints != NULL && s->checkpoints->resume;
     s->resumed = resumes ? s->checkpoints->round : 0;
     if (resumes && s->checkpoints->opened == NULL)
-        result = sl_fail(error, SL_EINVAL,
-                         "algorithm.name: \"%s\" lets nodes go at their own times here, and such a "
-                         "run cannot go on from a state yet",
-                         s->experiment->algorithm.name);
+        return sl_fail(error, SL_EINVAL,
+                       "algorithm.name: \"%s\" lets nodes go at their own times here, and such a "
+                       "run cannot go on from a state yet",
+                       s->experiment->algorithm.name);
     if (s->checkpoints != NULL && s->experiment->checkpoint.every > 0 && !sl_sim_repeats(s))
         on_notice(s, "warning: checkpoint.every has no effect here: the simulator saves no nodes "
                      "that go at their own times");
+    return 0;
+}
+
+/* What only nodes that share rounds have: messages that serve other links, too. */
+static int open_rounds(simulator *s, const sl_algorithm *algorithm, bool recorded,
+                       sl_error *error) {
+    int result = recorded ? sl_timeline_open(&s->timeline, s->nodes, error) : 0;
     if (result == 0)
-        result = sl_experiment_plan(&s->plan, s->experiment, s->task, error);
-    if (result == 0)
-        result = sl_sim_repeats(s) ? sl_sim_run_repeated(s, stop, error)
-                                   : sl_sim_run_clocked(s, stop, error);
-    close_nodes(s);
-    return result;
+        result = sl_experiment_sending(&s->sending, s->experiment, &s->plan, s->task, error);
+    return result == 0 ? share_gradient(s, algorithm, error) : result;
 }
 
 int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_observer *observer,
@@ -564,18 +568,13 @@ int sl_sim_run(const sl_experiment *experiment, const sl_task *task, const sl_ob
                                 error);
     if (result == 0)
         result = sl_host_task_open(&s.host, s.vec, task, error);
-    if (result == 0 && algorithm->async != NULL)
-        return run_clocked(&s, stop, error);
     if (result == 0)
         result = open_copies(&s, error);
-    if (result == 0 && timeline != NULL)
-        result = sl_timeline_open(&s.timeline, s.nodes, error);
     if (result == 0)
         result = sl_experiment_plan(&s.plan, experiment, task, error);
     if (result == 0)
-        result = sl_experiment_sending(&s.sending, experiment, &s.plan, task, error);
-    if (result == 0)
-        result = share_gradient(&s, algorithm, error);
+        result = algorithm->async != NULL ? check_clocked(&s, error)
+                                          : open_rounds(&s, algorithm, timeline != NULL, error);
     if (result == 0 && loses(&s))
         result = sl_scene_open(&s.scene, experiment, task->dimension, error);
     if (result == 0)

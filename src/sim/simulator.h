@@ -4,7 +4,7 @@
 #ifndef SL_SIMULATOR_H
 #define SL_SIMULATOR_H
 
-#include "async/async.h"
+#include "async/machine.h"
 #include "checkpoint/saver.h"
 #include "sim/recorded.h"
 #include "sim/scene.h"
@@ -21,8 +21,9 @@ typedef struct message {
 } message;
 
 typedef struct peer {
-    sl_node *node;   /* NULL: it is not there */
-    sl_async *async; /* in its place, where nodes go at their own times */
+    sl_node *node;         /* NULL: it is not there */
+    sl_async *async;       /* in its place, where nodes go at their own times */
+    sl_node_view own_view; /* the same of such a node: `view`, from its own round on */
     sl_outbound sending;
     uint32_t encoded;  /* of its parts */
     sl_update pending; /* what the node has asked for and not yet been given */
@@ -70,6 +71,8 @@ typedef struct simulator {
 message *sl_sim_take_message(simulator *s);
 void sl_sim_let_go(simulator *s, message *m);
 float *sl_sim_model(const simulator *s, uint32_t rank);
+/* On the host, as long as no other record of it is made. */
+const float *sl_sim_recorded_model(const simulator *s, uint32_t rank);
 double sl_sim_push_sum_weight(const simulator *s, uint32_t rank);
 /* The round after which the run ends; 0: its last. */
 uint64_t sl_sim_end_after(const simulator *s);
@@ -78,10 +81,18 @@ bool sl_sim_repeats(const simulator *s);
 /* May its nodes at their own times be cut? */
 bool sl_sim_cuts(const simulator *s);
 sl_node_settings sl_sim_settings(const simulator *s, uint32_t rank);
-int sl_sim_open_node(simulator *s, uint32_t rank, const sl_topology *topology, sl_error *error);
-/* A new node of this rank is aside, with the sponsor's model, until the view begins. */
-int sl_sim_take_model(simulator *s, const sl_scene_view *view, uint32_t rank, sl_node *sponsor,
+static inline bool sl_sim_is_there(const peer *p) {
+    return p->node != NULL || p->async != NULL;
+}
+/* view: that it comes with; NULL: it was there from the beginning. */
+int sl_sim_open_node(simulator *s, uint32_t rank, const sl_scene_view *view, sl_error *error);
+void sl_sim_close_node(peer *p);
+/* A new node of this rank, with the sponsor's model; one that shares rounds is aside until the view
+ * begins. */
+int sl_sim_take_model(simulator *s, const sl_scene_view *view, uint32_t rank, uint32_t sponsor,
                       sl_error *error);
+/* It is under this view, and its task hears of that. */
+int sl_sim_enter(simulator *s, uint32_t rank, const sl_scene_view *view, sl_error *error);
 /* An event of a node; keeps what the node asks for. */
 int sl_sim_step(simulator *s, uint32_t rank, const sl_event *event, sl_error *error);
 void sl_sim_log(const simulator *s, const sl_log_entry *entry);
@@ -101,8 +112,6 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
 /* ---- apart.c: nodes at their own times ---- */
 
 sl_recorded sl_apart_recorded(const simulator *s);
-/* Opens the nodes, with their first models, or with what they go on from. */
-int sl_apart_open(simulator *s, sl_error *error);
 int sl_apart_report_start(const simulator *s);
 /* A part that has come. */
 sl_event sl_apart_received(uint32_t from, const sl_async_part *part, message *token);
@@ -121,6 +130,12 @@ int sl_apart_average(simulator *s, sl_recorded *recorded, sl_error *error);
 
 /* All nodes rest before `round` if anything happens as it begins. */
 void sl_sim_hold_before(simulator *s, uint64_t round);
+/* Who is not there any more is closed, with all that it had: with leavers, those, too, who say that
+ * they leave. How many were there? */
+uint32_t sl_sim_close_gone(simulator *s, uint64_t round, bool leavers);
+/* The view of those who are there; newcomers have a sponsor's model. */
+int sl_sim_next_view(simulator *s, uint64_t round, uint64_t exchange, const sl_scene_view **out,
+                     sl_error *error);
 /* Lets it happen, before any node begins the round. */
 int sl_sim_change_members(simulator *s, uint64_t round, sl_error *error);
 

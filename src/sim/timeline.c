@@ -81,6 +81,12 @@ void sl_timeline_send(sl_timeline *t, uint32_t rank, uint64_t exchange, uint32_t
     t->message = (size_t)(w - t->words);
 }
 
+void sl_timeline_ready(sl_timeline *t, double share) {
+    const float early = (float)share;
+    if (t->message != SIZE_MAX && share > 0 && share < 1)
+        memcpy(t->words + t->message + SEND_READY, &early, sizeof early);
+}
+
 void sl_timeline_part(sl_timeline *t, size_t bytes) {
     if (t->message == SIZE_MAX)
         return;

@@ -69,7 +69,9 @@ static bool are_sound(const pattern *p, uint64_t nodes) {
         if (w[0] > DONE || left < head || w[1] >= nodes)
             return false;
         const size_t peers = w[0] == SEND ? w[SEND_PEERS] : 0;
-        if ((w[0] == SEND && peers == 0) || peers > left - head)
+        if (w[0] == SEND && (peers == 0 || w[SEND_READY] >= READY_MAX))
+            return false;
+        if (peers > left - head)
             return false;
         for (size_t i = 0; i < peers; i++)
             if (w[SEND_WORDS + i] >= nodes)

@@ -114,6 +114,101 @@ def test_who_asks_when_and_beside_what(scene):
         check_ad_psgd(scene, graph, PLAIN, drawn_times(graph.n, 2, 3), keys, **options)
 
 
+# As experiments have them, and who goes and comes then.
+FAULTS = [
+    {"round": 4, "kill": [2, 5]},
+    {"round": 9, "join": [2]},
+    {"round": 12, "partition": [[0, 1, 2, 3], [4, 6, 7]], "rounds": 6},
+    {"round": 22, "leave": [0]},
+]
+MEMBERS = [(4, [2, 5], []), (9, [], [2]), (12, [4, 6, 7], []), (18, [], [4, 6, 7]), (22, [0], [])]
+
+
+def rings(members):
+    """Of each change, with all ranks' neighbours after it."""
+    there = set(range(8))
+    for first, gone, come in members:
+        there = (there - set(gone)) | set(come)
+        around = sorted(there)
+        near = [[] for _ in range(8)]
+        for k, i in enumerate(around):
+            near[i] = sorted({around[k - 1], around[(k + 1) % len(around)]} - {i})
+        yield first, gone, come, near
+
+
+def test_faults_of_ad_psgd(scene):
+    """A round comes when the first node has ended the one before."""
+    graph, compute = ring(8), drawn_times(8, 3, 23)
+    for average in ("after", "beside"):
+        algorithm, network = of("ad-psgd", average=average), {"compute_ms": compute}
+        for optimizer in (PLAIN, NESTEROV):
+            found, _, _ = run(scene, graph, algorithm, optimizer, network, faults=FAULTS)
+            expected = asynchronous.ad_psgd(
+                neighbours_of(graph), problem_of(graph), optimizer, ROUNDS, times_of(compute, 8),
+                "random", beside=average == "beside", changes=rings(MEMBERS),
+            )
+            rows = {r: {i: m[r] for i, m in enumerate(expected) if r in m} for r in found}
+            worst = apart_by_rank(found, rows)
+            check(not isinstance(worst, str) and worst <= TOLERANCE, f"{average}: {worst}")
+
+
+def test_nothing_but_what_is_lost_is_lost(scene):
+    """Of node i's first model every 24th element is 1, which averages spread. What is far from the
+    change is still all there, whatever was under way on slow links."""
+    far, n, d = range(9, 16), 24, 24 * 128
+    x0 = (np.arange(d) % n == np.arange(n)[:, None]).astype(float)
+    given = np.zeros((n, 1, d)), np.zeros((n, 1)), x0
+    each = {"chunk_bytes": 4096}
+    for seed, fault in itertools.product(
+        range(1, 3),
+        (
+            {"kill": [0]},
+            {"leave": [0]},
+            {"restart": [0, 1], "rounds": 1},
+            {"partition": [[0, 1, 2], list(range(3, n))], "rounds": 1},
+        ),
+    ):
+        for algorithm, graph in (
+            (of("ad-psgd"), ring(n)),
+            (of("ad-psgd", average="beside"), ring(n)),
+            (of("sgp", overlap_rounds=2), one_way(n)),
+        ):
+            if algorithm["name"] == "sgp" and "leave" not in fault:
+                continue  # its weights are 1 again
+            network = {"gradient_ms": 4, "jitter": 0.9, "latency_ms": 1, "bandwidth_mbit": 20}
+            found = _simulate.simulate(
+                scene.starling, graph, algorithm, {"learning_rate": 0}, *given, 8, [8], network,
+                seed=seed, faults=[{"round": 3, **fault}], transport=each,
+                final_average=True,  # of the models as they are when all is over
+            )
+            sums = sum(found.by_rank[8].values()).reshape(-1, n)[:, far]
+            all_of_it = sums.mean() if algorithm["name"] == "sgp" else 1
+            lost = abs(sums / all_of_it - 1).max()
+            check(lost < 1e-5, f"{algorithm} seed {seed} {fault}: {lost} of it")
+
+
+def test_who_leaves_tears_no_commit(scene):
+    """All elements of each gradient are equal, and come in three parts. So are those of the model
+    that the last node gets."""
+    d, asp = 3072, of("ssp", staleness="unbounded")
+    given = np.full((8, 1, d), d**-0.5), np.arange(8.0)[:, None], np.zeros((8, d))
+    network = {"gradient_ms": 4, "jitter": 0.9, "latency_ms": 1, "bandwidth_mbit": 100}
+    for seed, faults in itertools.product(range(3), ([3], [5])):
+        found = _simulate.simulate(
+            scene.starling, ring(8), asp, PLAIN, *given, 8, [8], network, seed=seed,
+            faults=[{"round": r, "leave": [3]} for r in faults], transport={"chunk_bytes": 4096},
+        )
+        last = max(found.traffic, key=lambda line: line["virtual_s"])["node"]
+        x = found.by_rank[8][last]
+        check(np.ptp(x) < 1e-4 * abs(x).max(), f"from {x.min()} to {x.max()}")
+
+
+def one_way(n):
+    graph = schedule(n)
+    graph.topology = {"nodes": n, "family": "directed-ring", "weights": "push-sum"}
+    return graph
+
+
 def bytes_of(summary):
     return sum(node["bytes_sent"] for node in summary["per_node"])
 
@@ -390,6 +485,25 @@ def test_records_by_virtual_time_are_of_all_models_as_they_are(scene):
     check([line["round"] for line in one] == [r for r, _ in found], f"{one}")
 
 
+def test_what_is_recorded_where_nodes_go_and_come(scene):
+    """By time all goes on. Who is lost before its first record has no line."""
+    network = {"gradient_ms": 10, "jitter": 0.5, "latency_ms": 3}
+    for record, faults, rounds, nodes in (
+        ({"every_ms": 5}, FAULTS, list(range(1, 25)), list(range(8))),
+        ({"every": 15}, FAULTS[:1], [15, 24], [0, 1, 3, 4, 6, 7]),
+    ):
+        out = train(scene, 8, "ad-psgd", rounds=24, network=network, record=record, faults=faults)
+        found = [line["round"] for line in read_lines(out, "consensus.jsonl")]
+        check(found == rounds, f"{record}: {found}")
+        summary = read_json(out, "summary.json")
+        lost = [(one["round"], one["node"]) for one in summary["lost"]]
+        expected = [(r, i) for r, gone, _ in MEMBERS for i in gone if len(faults) > 1 or r == 4]
+        check(lost == expected, f"{record}: {lost}")
+        found = [line["node"] for line in summary["per_node"]]
+        check(found == nodes, f"{record}: {found}")
+        shutil.rmtree(out)
+
+
 def test_all_of_them_have_tests(scene):
     check({a["name"] for a, _ in EACH} >= set(AT_OWN_TIMES), "EACH lacks some")
 
@@ -397,8 +511,9 @@ def test_all_of_them_have_tests(scene):
 def test_the_same_seed_is_the_same_run(scene):
     network = {"gradient_ms": 1, "jitter": 0.5, "straggler_share": 0.1, "latency_ms": 0.3}
     for algorithm, graph in EACH:
-        first, _, one = run(scene, graph, algorithm, PLAIN, network)
-        second, _, two = run(scene, graph, algorithm, PLAIN, network)
+        more = {"faults": FAULTS} if graph.n == 8 else {}
+        first, _, one = run(scene, graph, algorithm, PLAIN, network, **more)
+        second, _, two = run(scene, graph, algorithm, PLAIN, network, **more)
         check(apart_by_rank(first, second) == 0, f"{algorithm}: two runs differ")
         check(one["predicted_seconds"] == two["predicted_seconds"], "they take other times")
         _, _, other = run(scene, graph, algorithm, PLAIN, network, seed=2)

@@ -20,8 +20,8 @@ import subprocess
 import sys
 import tempfile
 
-from _each import CASES, HOST_ONLY, WITHOUT_MOMENTUM, links_for
-from _here import Skipped, check, read_lines
+from _each import CASES, HOST_ONLY, SIGN, TOP_TENTH, WITHOUT_MOMENTUM, links_for
+from _here import Skipped, check, read_json, read_lines
 from _listed import unnamed
 from _simulate import QUICK, call, dpsgd, main, of, write, write_problem
 
@@ -46,6 +46,20 @@ CASES["d-psgd long messages"] = CASES["d-psgd combine-while-adapt"]
 CASES["choco-sgd long messages"] = of("choco-sgd", compressor=of("float16"))
 LEARNING = ["d-psgd combine-while-adapt", "choco-sgd per tensor", "all-reduce", *OTHERWISE]
 DIMENSION, EQUATIONS = 1500, 2
+# Nodes at their own times, of which some are slow for a while, on slow links.
+APART = {
+    "ad-psgd": of("ad-psgd"),
+    "ad-psgd beside": of("ad-psgd", average="beside", local_steps=2),
+    "d-psgd stale": of("d-psgd", staleness=2),
+    "sgp overlapping": of("sgp", overlap_rounds=1),
+    "ssp": of("ssp", staleness=1),
+    "ssp sharded": of("ssp", server="sharded", local_steps=2),
+    "ssp top-k": of("ssp", compressor=TOP_TENTH),
+    "round-robin": of("round-robin", compressor=SIGN),
+    "backup": of("parameter-server", backup=1),
+}
+SERVED = ("ssp", "round-robin", "parameter-server")
+UNEVEN = {"gradient_ms": 2, "jitter": 0.9, "latency_ms": 0.4, "bandwidth_mbit": 20}
 # Payloads between GPUs' memory: vectors as they are, and messages that are put together first.
 DIRECT = [
     *("d-psgd adapt-then-combine", "d-psgd combine-while-adapt", "choco-sgd plain per tensor"),
@@ -78,6 +92,8 @@ def run(
     starling, command, settings, folder, device="cpu", env=None, model="softmax", otherwise=None
 ):
     topology = DIRECTED if settings["name"] == "sgp" else RING
+    apart = settings in APART.values()
+    steady = settings["name"] in (*WITHOUT_MOMENTUM, *(SERVED if apart else ()))
     experiment = {
         "rounds": ROUNDS,
         "model": model,
@@ -88,9 +104,9 @@ def run(
         "algorithm": settings,
         "optimizer": {
             "learning_rate": 0.05,
-            "momentum": 0 if settings["name"] in WITHOUT_MOMENTUM else 0.9,
+            "momentum": 0 if steady else 0.9,
         },
-        **links_for(settings),
+        **({"network": UNEVEN} if apart else links_for(settings)),
         **(otherwise or {}),
     }
     if model == "quadratic":
@@ -110,11 +126,15 @@ def directly(name):
     return {**otherwise, "transport": {**transport, "gpu_direct": "on"}}
 
 
+def settings_of(name):
+    return CASES[name] if name in CASES else APART[name]
+
+
 def outcome(starling, command, name, device, env, model, otherwise=None):
     """What a run leaves that does not depend on time: parameters, losses, distances, bytes."""
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
         more = otherwise or OTHERWISE.get(name)
-        ended = run(starling, command, CASES[name], folder, device, env, model, more)
+        ended = run(starling, command, settings_of(name), folder, device, env, model, more)
         if ended.returncode == 2 and "offers no GPU memory" in ended.stderr:
             raise Skipped(ended.stderr.strip())
         why = f"starling {command} on {device} ended with {ended.returncode}: {ended.stderr}"
@@ -167,6 +187,20 @@ def on_cpu(starling, name):
 def check_case(starling, name, command):
     found = outcome(starling, command, name, "cuda:0", guarded(starling), "quadratic")
     compare(found, on_cpu(starling, name))
+
+
+def check_repeated(starling, name, model="quadratic"):
+    """What agents with GPUs did has the same bits once more; on the CPU, too, where gradients are
+    the host's."""
+    env = guarded(starling)
+    with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
+        ended = run(starling, "run", APART[name], folder, "cuda:0", env, model)
+        check(ended.returncode == 0, ended.stderr)
+        out = os.path.join(folder, "out")
+        for device in ("cuda:0", "cpu") if model == "quadratic" else ("cuda:0",):
+            write(out, "config.json", {**read_json(out, "config.json"), "device": device})
+            again = call(starling, "sim", out, "--replay", env=env)
+            check(again.returncode == 0, f"{device}: {again.stdout[-300:]} {again.stderr}")
 
 
 def check_launched(path, name, command):
@@ -252,19 +286,18 @@ def check_refused(
     starling, device, env, code, *texts, command="sim", case="all-reduce", lines=1, otherwise=None
 ):
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        ended = run(starling, command, CASES[case], folder, device, env, otherwise=otherwise)
+        ended = run(starling, command, settings_of(case), folder, device, env, otherwise=otherwise)
     said = [line for line in ended.stderr.splitlines() if line]
     good = len(said) == lines and all(text in "\n".join(said) for text in texts)
     why = f"ended with {ended.returncode}, not {code}, and said {said}, not {texts}"
     check(ended.returncode == code and good, why)
 
 
-def check_failing(starling, after, otherwise=None):
+def check_failing(starling, after, otherwise=None, name="d-psgd combine-while-adapt"):
     """A device that fails in the middle of a run: all agents end, and say what and where."""
     env = {"STARLING_PLUGIN": plugin(starling, "emulated"), "STARLING_FAILS_AFTER": str(after)}
     with tempfile.TemporaryDirectory(prefix="starling-device-") as folder:
-        settings = CASES["d-psgd combine-while-adapt"]
-        ended = run(starling, "run", settings, folder, "cuda:0", env, otherwise=otherwise)
+        ended = run(starling, "run", settings_of(name), folder, "cuda:0", env, otherwise=otherwise)
     text = r"node \d, round [1-5]: cuda:0: [a-z_ ]+ failed: it was asked to"
     good = ended.returncode == 1 and re.search(text, ended.stderr)
     check(good, f"ended with {ended.returncode} and said {ended.stderr}")
@@ -308,6 +341,11 @@ def refusals(starling):
     dense = ['gpu_direct: "on" is for compressor identity only', '"float16"']
     yield f"{direct} of a compressor", emulated, gpu, 2, dense, {**on, **packed}
     packed_off = [off, 'compressor "float16"']
+    apart = {"case": "ad-psgd"}
+    own = ['gpu_direct: "on", but algorithm \'ad-psgd\'', "payloads go through the host"]
+    yield f"{direct} at own times", emulated, gpu, 2, own, {**on, **apart}
+    own_off = [off, "those of algorithm ad-psgd, at nodes' own times"]
+    yield f"{direct} at own times, auto", emulated, gpu, 0, own_off, {**auto, **apart}
     yield f"{direct} of a compressor, auto", emulated, gpu, 0, packed_off, {**auto, **packed}
     yield "no device's name", emulated, "gpu", 2, ['"gpu" is not allowed', '"cuda:0"'], {}
 
@@ -319,6 +357,15 @@ def all_tests(starling):
         if name in OTHERWISE or name in HOST_ONLY:
             continue
         yield f"sim {name}", functools.partial(check_case, starling, name, "sim")
+    for name in list(APART)[::stride]:
+        yield f"sim {name}, apart", functools.partial(check_case, starling, name, "sim")
+        yield f"run {name}, apart", functools.partial(check_repeated, starling, name)
+    for name in "ad-psgd", "ssp top-k":
+        learn = functools.partial(check_repeated, starling, name, "softmax")
+        yield f"learning {name}, apart", learn
+        stop = {"membership": {"on_loss": "stop"}}
+        fail = functools.partial(check_failing, starling, 80, stop, name)
+        yield f"{name} on a device that fails", fail
     for name in BETWEEN_AGENTS[::stride]:
         yield f"run {name}", functools.partial(check_case, starling, name, "run")
     for name in LEARNING[::stride]:

@@ -249,6 +249,11 @@ CASES = {
     "gossip-pga": (of("gossip-pga", average_period=3), A.GossipPga, ring),
     "all-reduce": (of("all-reduce"), A.AllReduce, ring),
     "parameter-server": (of("parameter-server", server=5), A.AllReduce, ring),
+    # at their own times, which are equal
+    "d-psgd stale": (of("d-psgd", staleness=2), A.AdaptThenCombine, ring),
+    "sgp overlapping": (of("sgp", overlap_rounds=0), A.PushSum, exponential),
+    "ssp": (of("ssp", staleness=0, server=5), A.AllReduce, ring),
+    "ssp in shards": (of("ssp", staleness=0, server="sharded"), A.AllReduce, ring),
     "parameter-server in shards": (of("parameter-server", server="sharded"), A.AllReduce, ring),
 }
 
@@ -267,7 +272,7 @@ def check_case(starling, name):
 
 def check_grown(starling, name, slots_of=ring):
     algorithm, kind, _ = CASES[name]
-    given = dpsgd.problem(N + 2, 12, D, False, SEED)
+    given = dpsgd.problem(N + 2, 12, D, kind is A.AllReduce, SEED)
     expected = train(kind, algorithm, slots_of, 0.05, *given, GROWN_MEMBERS)
     topology, more = {"nodes": N, **GRAPHS[slots_of]}, {"membership": {"joiners": 2}}
     found, _ = simulate(starling, topology, algorithm, 0.05, GROWN, given, **more)
@@ -326,7 +331,7 @@ def check_bridge(starling):
 def checks(starling):
     for name in CASES:
         yield name, TOLERANCE, lambda name=name: check_case(starling, name)
-    for name in ("d-psgd", "choco-sgd", "dcd-psgd", "gradient-tracking"):
+    for name in ("d-psgd", "d-psgd stale", "ssp", "choco-sgd", "dcd-psgd", "gradient-tracking"):
         yield f"joiners: {name}", TOLERANCE, lambda name=name: check_grown(starling, name)
     yield "joiners: a hypercube", TOLERANCE, lambda: check_grown(starling, "d-psgd", cube)
     for name in SPOILED_CASES:

@@ -153,7 +153,11 @@ def of_own_times():
     yield {**pairs, **ends}, 'checkpoint.every, where membership.on_loss is "stop"'
     stale = on(RING, "d-psgd", staleness=2)
     yield {**stale, **one_peer}, "algorithm.staleness: it needs the same"
-    yield {**stale, **at_5(leave=[1])}, "faults: "
+    own_times = "faults[0].nonfinite: algorithm 'd-psgd' lets nodes go at their own times"
+    yield {**stale, **at_5(nonfinite=[1])}, own_times
+    even = {**halves, "topology": {"nodes": N, "family": "ring"}, **at_5(kill=[1])}
+    yield even, "the members from round 5 on: algorithm.initiators"
+    yield {**on(RING, "parameter-server", backup=7), **at_5(kill=[1])}, "algorithm.backup: 7 of 7"
     late = {"variant": "combine-while-adapt", "staleness": 1}
     yield on(RING, "d-psgd", **late), "algorithm.staleness: it is for the form adapt-then-combine"
     replicas = "algorithm.staleness: algorithm 'choco-sgd' keeps replicas of its neighbours' models"

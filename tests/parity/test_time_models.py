@@ -68,6 +68,12 @@ def test_check_says_the_same_before_anything_runs(scene):
     ):
         check(words in ended.out, f"no {words!r} in {ended.out}")
     check(ended.out.count("the fastest form") == 1, ended.out)
+    words = ("--set", "algorithm=parameter-server", "--set", "transport.chunk_bytes=4096")
+    words += ("--set", "transport.overlap=layers", "--set", 'model={"name":"mlp","hidden":[8,999]}')
+    early = scene.call("check", alone(scene, network), *words)
+    found = re.search(r"  a round +([0-9.]+) ms; messages leave beside", early.out)
+    phi = re.search(r"phi, an exchange, ([0-9.]+) ms", early.out)
+    check(30 < float(found[1]) < 30 + float(phi[1]) - 5, early.out)
     ended = scene.call("check", write(scene, variants, rounds=5, network=network))
     check("  a round, an agent," in ended.out, ended.out)
     for name, words in (

@@ -72,14 +72,17 @@ def partner(pairing, seed, rank, event, neighbours):
 
 
 def ad_psgd(neighbours, problem, optimizer, rounds, times, pairing="cyclic", asks=None, every=1,
-            beside=False, seed=1):
+            beside=False, seed=1, changes=()):
     """Lian et al. 2018, Algorithm 1, over links that take no time: nobody is ever busy. asks: who
-    does; every: gradients of one ask."""
+    does; every: gradients of one ask. changes: (round, who goes, who comes, neighbours then), when
+    the first node has done all rounds before; then models are by round, without those that others
+    had not come to when their node went."""
     x = problem[2].astype(float).copy()
     n, nodes = len(x), steps_of(problem, optimizer)
     asks = range(n) if asks is None else asks
     at, done, events = x.copy(), [0] * n, [0] * n
-    models = [[x[i].copy()] for i in range(n)]
+    models = [{0: x[i].copy()} for i in range(n)]
+    there, changes, lives = set(range(n)), list(changes), [0] * n
 
     def average(i, k):
         if i in asks and k % every == 0:
@@ -87,10 +90,11 @@ def ad_psgd(neighbours, problem, optimizer, rounds, times, pairing="cyclic", ask
             j = partner(pairing, seed, i, events[i], neighbours[i])
             x[i] = x[j] = (x[i] + x[j]) / 2
 
-    def begin(i):
+    def begin(now, i):
         at[i] = x[i]
         if beside:
             average(i, done[i] + 1)
+        clock.push(now + times[i](done[i] + 1), ENDS, i, lives[i])
 
     def end(now, i):
         g = nodes[i].gradient(at[i])
@@ -98,18 +102,34 @@ def ad_psgd(neighbours, problem, optimizer, rounds, times, pairing="cyclic", ask
         if not beside:
             average(i, done[i])
         x[i] = x[i] - nodes[i].step(g, x[i])
-        models[i].append(x[i].copy())
+        models[i][done[i]] = x[i].copy()
         if done[i] < rounds:
-            begin(i)
-            clock.push(now + times[i](done[i] + 1), ENDS, i)
+            begin(now, i)
+
+    def change(now, first, gone, come, near):
+        whole = min(done[i] for i in there)
+        for i in gone:
+            lives[i] += 1
+            models[i] = {r: model for r, model in models[i].items() if r <= whole}
+        old = there - set(gone)
+        there.intersection_update(old)
+        neighbours[:] = near
+        for i in come:
+            x[i] = x[min(old.intersection(near[i]) or old)]
+            done[i], events[i], nodes[i].m = first - 1, 0, 0
+        for i in come:
+            there.add(i)
+            begin(now, i)
 
     clock = Clock()
     for i in range(n):
-        begin(i)
-        clock.push(times[i](1), ENDS, i)
+        begin(0, i)
     for now in clock.instants():
-        for _, i, _ in clock.at(now):
-            end(now, i)
+        for _, i, life in clock.at(now):
+            if life == lives[i]:
+                end(now, i)
+        while changes and max(done[i] for i in there) + 1 >= changes[0][0]:
+            change(now, *changes.pop(0))
     return models
 
 

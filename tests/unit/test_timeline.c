@@ -236,7 +236,8 @@ static void compare_exchange(uint32_t nodes, const char *algorithm) {
     sl_plan plan;
     EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error));
     EXPECT_WELL(sl_timeline_exchange(one, &plan.config, e->topology,
-                                     &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, &error));
+                                     &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, NULL,
+                                     false, &error));
     const sl_platform instant = {.bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS};
     const double expected = seconds_of(whole, &instant, 0), found = seconds_of(one, &instant, 0);
     ck_assert_msg(fabs(found - expected) < 1e-9, "%s on %u nodes: %g s, simulated %g s", algorithm,
@@ -255,10 +256,39 @@ START_TEST(every_form_is_told_as_it_is_simulated) {
                              printed("{'name': 'all-reduce', 'all_reduce': '%s'}", forms[f]));
 }
 
+/* Two nodes, half of the vector after the other: of a link that waits for the gradient, and of one
+ * that it waits for. */
+START_TEST(what_is_there_early_leaves_early) {
+    enum { HALF = DIMENSION / 2 };
+    sl_range halves[] = {{HALF, DIMENSION - HALF}, {0, HALF}};
+    const sl_ranges early = {2, halves};
+    sl_experiment *e = experiment_of("{'rounds': 1, 'topology': {'nodes': 2, 'family': 'path'}, "
+                                     "'algorithm': {'name': 'all-reduce', 'all_reduce': "
+                                     "'recursive-doubling'}}");
+    const double half_ms = 8e-3 * (HALF * sizeof(float) + HEADER) / MBIT,
+                 gradients_ms[] = {30 * half_ms, half_ms / 2};
+    sl_plan plan;
+    EXPECT_WELL(sl_algorithm_plan(&plan, &e->algorithm, e->topology, DIMENSION, &error));
+    for (int i = 0; i < 4; i++) {
+        sl_timeline *t = open_timeline(2);
+        const double tau = gradients_ms[i / 2], first = (1. / 3 + 2. / 3 / 2) * tau + half_ms,
+                     wait = i % 2 == 0 ? 0 : LATENCY_MS; /* apart, one after the other */
+        const sl_platform on = {
+            .bandwidth_mbit = MBIT, .latency_ms = LATENCY_MS, .compute_ms = tau};
+        EXPECT_WELL(sl_timeline_exchange(t, &plan.config, e->topology,
+                                         &(sl_shapes){.dimension = DIMENSION}, PART_BYTES / 2, 1,
+                                         &early, i % 2 == 1, &error));
+        const double expected = fmax(tau, first + wait) + LATENCY_MS + half_ms,
+                     found = 1e3 * seconds_of(t, &on, 0);
+        ck_assert_msg(fabs(found - expected) < 1e-3, "%d: %g ms, expected %g", i, found, expected);
+    }
+}
+
 START_TEST(messages_along_edges_are_not_told) {
     sl_timeline *t = open_timeline(4);
     sl_experiment *e = experiment_of("{'rounds': 1, 'topology': " RING(4) "}");
     EXPECT_ERROR(sl_timeline_exchange(t, &e->algorithm, e->topology,
-                                      &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, &error),
+                                      &(sl_shapes){.dimension = DIMENSION}, PART_BYTES, 1, NULL,
+                                      false, &error),
                  SL_EINVAL, "messages of d-psgd go along edges");
 }

@@ -17,7 +17,9 @@ static exchange_case case_of(const trial *t) {
                            sl_task_shapes(&t->task),
                            t->experiment->transport.chunk_bytes,
                            {n->bandwidth_mbit, n->latency_ms},
-                           &n->links};
+                           &n->links,
+                           t->experiment->transport.overlap != SL_OVERLAP_NONE ? &t->sending
+                                                                               : NULL};
 }
 
 static double gradient_seconds(const trial *t) {
@@ -35,13 +37,21 @@ static bool model_of(const trial *t, const exchange_case *c, time_model *m) {
            time_model_of(c) != MODEL_NONE && time_model_open(m, c, NULL) == 0;
 }
 
+/* Of the model, or by the clock of the links if something leaves early. */
+static double seconds_of(const trial *t, const exchange_case *c, const time_model *m) {
+    double early;
+    return c->early != NULL && time_model_early(&early, c, gradient_seconds(t), NULL) == 0
+               ? early
+               : time_model_seconds(m, gradient_seconds(t), 0);
+}
+
 double round_seconds(const trial *t) {
     const exchange_case c = case_of(t);
     sl_budget_extent extent;
     time_model m;
     if (budget_extent(&extent, t))
         return gradient_seconds(t) + 1e-3 * extent.round_ms;
-    return model_of(t, &c, &m) ? time_model_seconds(&m, gradient_seconds(t), 0) : NAN;
+    return model_of(t, &c, &m) ? seconds_of(t, &c, &m) : NAN;
 }
 
 /* Of the busiest node, through its own link, or the slowest one of a pair. */
@@ -91,12 +101,11 @@ static void say_model(page *p, const trial *t, const exchange_case *c) {
                                1e3 * m.psi);
     if (m.kind == MODEL_CD_SGD)
         snprintf(parts + at, sizeof parts - at, "; k = %llu", (unsigned long long)m.period);
-    const bool hides = t->experiment->transport.overlap != SL_OVERLAP_NONE;
-    page_say(p, "a round", "%s%.4g ms%s", hides ? "at most " : "",
-             1e3 * time_model_seconds(&m, gradient_seconds(t), 0),
-             isnan(m.psi) ? "" : " and delta, encoding and combining, which compare measures");
-    page_detail(p, "its model", "%s: %s; %s", time_model_name(m.kind), time_model_formula(m.kind),
-                parts);
+    page_say(p, "a round", "%.4g ms%s%s", 1e3 * seconds_of(t, c, &m),
+             isnan(m.psi) ? "" : " and delta, encoding and combining, which compare measures",
+             c->early == NULL ? "" : "; messages leave beside the backward pass");
+    page_detail(p, c->early == NULL ? "its model" : "without that", "%s: %s; %s",
+                time_model_name(m.kind), time_model_formula(m.kind), parts);
 }
 
 static void say_forms(page *p, const exchange_case *c) {

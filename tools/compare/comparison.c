@@ -236,8 +236,12 @@ void contender_costs(const comparison *c, const contender *r, size_t seed, doubl
 
 exchange_case contender_exchange(const contender *r, const link_profile *link) {
     const sl_experiment *e = r->variant->experiment;
-    return (exchange_case){&r->plan.config,          e->topology, r->shapes,
-                           e->transport.chunk_bytes, *link,       &e->network.links};
+    return (exchange_case){.config = &r->plan.config,
+                           .topology = e->topology,
+                           .shapes = r->shapes,
+                           .chunk_bytes = e->transport.chunk_bytes,
+                           .link = *link,
+                           .links = &e->network.links};
 }
 
 /* Seconds at each milestone. Beside agents only the first rounds were simulated: later ones take as

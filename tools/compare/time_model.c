@@ -7,19 +7,32 @@
 /* Beyond, telling all messages of a ring takes seconds. */
 enum { NODES_MAX = 512 };
 
-static int exchange_seconds(double *out, const exchange_case *c, const sl_algorithm_config *config,
-                            const sl_shapes *shapes, uint64_t round, sl_error *error) {
+/* Beside or after a gradient of tau. */
+static int round_seconds_of(double *out, const exchange_case *c, const sl_algorithm_config *config,
+                            const sl_shapes *shapes, uint64_t round, double tau,
+                            const sl_sending *early, sl_error *error) {
     sl_timeline *t = NULL;
+    const bool apart = early != NULL && early->buckets.count > 0;
     int result = sl_timeline_open(&t, sl_topology_nodes(c->topology), error);
     if (result == 0)
-        result = sl_timeline_exchange(t, config, c->topology, shapes, c->chunk_bytes, round, error);
+        result = sl_timeline_exchange(t, config, c->topology, shapes, c->chunk_bytes, round,
+                                      early == NULL ? NULL
+                                      : apart       ? &early->buckets
+                                                    : &early->leaves,
+                                      apart, error);
     const sl_platform platform = {.bandwidth_mbit = c->link.bandwidth_mbit,
                                   .latency_ms = c->link.latency_ms,
+                                  .compute_ms = 1e3 * tau,
                                   .links = c->links};
     if (result == 0)
         result = sl_timeline_seconds(out, t, &platform, 0, error);
     sl_timeline_close(&t);
     return result;
+}
+
+static int exchange_seconds(double *out, const exchange_case *c, const sl_algorithm_config *config,
+                            const sl_shapes *shapes, uint64_t round, sl_error *error) {
+    return round_seconds_of(out, c, config, shapes, round, 0, NULL, error);
 }
 
 /* ---- the models ---- */
@@ -106,6 +119,10 @@ double time_model_seconds(const time_model *m, double tau, double delta) {
         return ((k - 1) * fmax(tau, delta + m->psi) + fmax(tau, m->phi)) / k;
     }
     return NAN;
+}
+
+int time_model_early(double *out, const exchange_case *c, double tau, sl_error *error) {
+    return round_seconds_of(out, c, c->config, &c->shapes, plain_round(c), tau, c->early, error);
 }
 
 /* ---- forms of all-reduce ---- */

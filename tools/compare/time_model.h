@@ -40,6 +40,8 @@ typedef struct exchange_case {
     size_t chunk_bytes;
     link_profile link;
     const sl_number_rows *links; /* of single pairs (network.links) */
+    const sl_sending *early;     /* what leaves beside the backward pass (transport.overlap); NULL:
+                                    nothing */
 } exchange_case;
 
 const char *time_model_name(time_model_kind kind);
@@ -49,6 +51,8 @@ const char *time_model_formula(time_model_kind kind);
 time_model_kind time_model_of(const exchange_case *c);
 int time_model_open(time_model *out, const exchange_case *c, sl_error *error);
 double time_model_seconds(const time_model *m, double tau, double delta);
+/* The same of a round in which something leaves early, without delta. */
+int time_model_early(double *out, const exchange_case *c, double tau, sl_error *error);
 
 /* Does a form of all-reduce carry plain vectors between these nodes? */
 bool all_reduce_is_used(const exchange_case *c);

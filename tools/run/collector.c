@@ -341,9 +341,10 @@ int collector_lose(collector *c, const sl_loss *loss, sl_error *error) {
     return result == 0 && completes ? complete_round(c, c->round, error) : result;
 }
 
+/* Or sooner than was said before. */
 static void let_in_from(collector *c, uint32_t rank, uint64_t round) {
-    c->comers++;
-    c->since[rank] = round;
+    c->comers += c->since[rank] == 0;
+    c->since[rank] = c->since[rank] == 0 || round < c->since[rank] ? round : c->since[rank];
 }
 
 static sl_loss *last_loss(collector *c, uint32_t rank) {
@@ -375,7 +376,8 @@ static int note_changes(collector *c, uint64_t round, sl_error *error) {
     int result = 0;
     for (uint32_t i = 0; i < c->trial->nodes && result == 0; i++) {
         sl_loss *before = last_loss(c, i);
-        const bool was_there = before == NULL || before->returned > 0, is_there = is_member(c, i);
+        const bool was_there = before == NULL || before->returned > 0,
+                   is_there = is_member(c, i) || c->since[i] > 0;
         sl_loss loss = {.rank = i,
                         .round = round,
                         .left = sl_faults_leaves(&c->trial->experiment->faults, round, i)};
@@ -392,9 +394,15 @@ static int note_changes(collector *c, uint64_t round, sl_error *error) {
 
 int collector_members(collector *c, uint64_t round, const uint32_t *ranks, uint32_t count,
                       sl_error *error) {
-    memcpy(c->members, ranks, count * sizeof *ranks);
-    c->member_count = count;
-    c->absent = c->trial->nodes - count;
+    uint32_t k = 0;
+    for (uint32_t i = 0; i < c->trial->nodes; i++) {
+        const bool is_there = k < count && ranks[k] == i;
+        k += is_there;
+        if (!is_there)
+            take_out(c, i, &(bool){false});
+        else if (!is_member(c, i))
+            let_in_from(c, i, round);
+    }
     return note_changes(c, round, error);
 }
 
@@ -434,13 +442,22 @@ static const char *find_missing(collector *c) {
     return missing_text(&c->missing, c->trial->nodes);
 }
 
+/* Who was lost before it recorded anything, or never came, has no line. */
+static size_t close_up_records(collector *c) {
+    size_t count = 0;
+    for (uint32_t i = 0; i < c->trial->nodes; i++)
+        if (c->records[i].round.round > 0)
+            c->records[count++] = c->records[i];
+    memset(c->records + count, 0, (c->trial->nodes - count) * sizeof *c->records);
+    return count;
+}
+
 int collector_finish(collector *c, sl_summary *out, sl_error *error) {
     const char *gone = find_missing(c);
     sl_summary summary = {
         .driver = c->driver,
         .rounds = c->trial->task.rounds,
         .nodes = c->trial->nodes,
-        .record_count = c->trial->nodes,
         .records = c->records,
         .has_consensus = c->has_consensus,
         .consensus = c->consensus,
@@ -453,6 +470,7 @@ int collector_finish(collector *c, sl_summary *out, sl_error *error) {
         .minority = sl_is_minority(c->trial->nodes, c->missing.count),
     };
     int result = predict(c, &summary.predicted_seconds, error);
+    summary.record_count = close_up_records(c);
     if (result == 0)
         result = sl_folder_model(c->folder, -1, "", c->mean, c->trial->task.dimension, error);
     if (result == 0)

@@ -87,7 +87,7 @@ static void send(sl_state *s, const sl_part *mine) {
 /* A part of a gradient, with the weight -gamma/n; or of a way, with -1/n. */
 static void commit(sl_state *s, const sl_mix *mix, size_t from, size_t count) {
     sl_mix_add(mix, 1, s->extra[SL_SERVED]);
-    if (!sl_vec_is_finite(s->extra[SL_SERVED] + from, count))
+    if (s->vec->on_host && !sl_vec_is_finite(s->extra[SL_SERVED] + from, count))
         s->is_finite = false;
 }
 

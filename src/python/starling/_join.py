@@ -145,8 +145,8 @@ def join(
     same_start: all begin with the numbers of rank 0; default: for modules.
     start: False: peer.load_state_dict() or peer.start() comes next, and waits in its place.
     group: a process group of torch.distributed whose processes together are one peer.
-    borrow: True: float32 parameters of a module become views of one vector, and an array stays
-    where it is: an exchange sends from there, and copies nothing. Who changes them between begin()
+    borrow: True: float32 parameters of a module become views of one vector, which neighbours of
+    this host read where it is; an array is sent from where it is. Who changes them between begin()
     and end() gets an error that names the parameter.
     joins: True: the others train; this peer takes the rank of one that they have lost, or one
     beyond the topology's (membership.joiners), and begins with their numbers, in their round. Needs

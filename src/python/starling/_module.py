@@ -6,7 +6,8 @@ copy, as have parameters that share memory. bfloat16 and float16 parameters have
 the session gets their rounding y_i, and what comes back moves the master by sum_j W_ij (y_j - y_i).
 Mixed terms smaller than a rounding step add up there, and are not lost.
 
-borrow: float32 parameters become views of one vector, which is sent from where it is. Those of 16
+borrow: float32 parameters become views of one vector, which is sent from where it is. On the host
+it is a home (starling/session.h): end() changes its pages, and not its address. Those of 16
 numbers each come first, then those of 4, so that views lie at 64 bytes, or 16, and libraries keep
 their fast kernels; the rest comes last. A view keeps its order in memory, such as channels_last.
 Peers of another order refuse each other: hello says the tensors.
