@@ -123,8 +123,8 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
                             "part %u of step %u with %zu bytes%s is no %s payload", e->part,
                             e->step, e->payload.bytes, e->silent ? ", marked as silent," : "",
                             sl_compressor_name(n->settings.plan->config.compressor.kind));
-    sl_arrival arrival = {e->exchange, e->step,   e->part,      parts,   e->scalar,
-                          e->payload,  e->silent, e->on_device, e->token};
+    sl_arrival arrival = {e->exchange, e->step,      e->part, e->scalar, e->payload,
+                          e->silent,   e->on_device, parts,   e->token};
     if (sl_inbox_put(&n->inbox, &n->inbox.queues[slot], &arrival) != 0)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came from node %u",
                        n->settings.rank, e->peer);
