@@ -54,32 +54,20 @@ def test_arrays_that_are_made_anew_in_each_step(scene):
         check(abs(distance - 1) < 1e-6, distance)
 
 
-def test_average_has_the_form_of_what_was_given(scene):
-    def train(rank):
-        x = [numpy.full((2, 2), rank, dtype="f4"), numpy.zeros(3, dtype="f4")]
-        with starling.join(None, x) as peer:
-            average = peer.average()
-            check(peer.distance == numpy.sqrt(4 * 0.25), peer.distance)
-        return average
-
-    matrix, vector = starling.simulate(2, train, EXPERIMENT)[1]
-    check(matrix.shape == (2, 2) and (matrix == 0.5).all() and vector.shape == (3,), matrix)
-
-
 def test_long_lists_of_arrays_that_change_in_an_exchange(scene):
     """So long that a call and the agent's thread share the work."""
     body = """
     import numpy
-    x = [numpy.full(size, RANK, "f4") for size in (5, (1 << 19) - 4005, 4077)]
+    x = [numpy.full(size, RANK, "f4") for size in ((1, 5), (1 << 19) - 4005, 4077)]
     with join(x) as peer:
         for k in range(3):
             with peer.exchange():
                 for part in x:
                     part += k + RANK
         mean, distance = peer.average(), peer.distance
-    print([(float(part.min()), float(part.max())) for part in mean], distance)
+    print([(float(part.min()), float(part.max())) for part in mean], mean[0].shape, distance)
     """
-    found = "[(5.0, 5.0), (5.0, 5.0), (5.0, 5.0)] "
+    found = "[(5.0, 5.0), (5.0, 5.0), (5.0, 5.0)] (1, 5) "
     for said in Peers(scene, body).all_well():
         check(said.startswith(found), said)
         check(abs(float(said[len(found) :]) - 0.5 * ((1 << 19) + 77) ** 0.5) < 1e-3, said)
@@ -153,28 +141,6 @@ def test_a_peer_that_does_not_call_is_named(scene):
     experiment = {**EXPERIMENT, "transport": {**EXPERIMENT["transport"], "round_timeout_s": 5}}
     said = Peers(scene, body, experiment).all_well()[0]
     check("SL_EPEER" in said and "(1, 0) 2" in said, said)
-
-
-def test_other_threads_run_while_a_call_waits(scene):
-    body = f"""
-    {ONES}
-    import threading
-    count = 0
-    def work():
-        global count
-        while True:
-            count += 1
-            time.sleep(0.001)
-    threading.Thread(target=work, daemon=True).start()
-    with join(x) as peer:
-        if RANK == 1:
-            time.sleep(1)
-        before = count
-        peer.mix(x)
-        if RANK == 0:
-            print(count - before)
-    """
-    check(int(Peers(scene, body).all_well()[0]) > 5, "the GIL is held")
 
 
 def test_nothing_wrong_of_a_borrowed_x_is_mixed(scene):

@@ -27,15 +27,6 @@ FORGETFUL = f"""
             print(error)
             break
     """
-FAILING = f"""
-    {ONES}
-    def work(peer):
-        for round in range(400):
-            peer.mix(x)
-            if RANK == 1 and round == 20:
-                raise ValueError("boom")
-            time.sleep(0.005)
-"""
 
 
 def check_told(ended, *words):
@@ -48,7 +39,13 @@ def check_told(ended, *words):
 def test_exceptions_are_told_to_the_neighbours(scene):
     for ending in ("work(peer)", "with peer: work(peer)"):
         body = f"""
-    {FAILING}
+    {ONES}
+    def work(peer):
+        for round in range(400):
+            peer.mix(x)
+            if RANK == 1 and round == 20:
+                raise ValueError("boom")
+            time.sleep(0.005)
     peer = join(x)
     if RANK == 1:
         {ending}

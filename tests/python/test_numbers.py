@@ -120,33 +120,6 @@ def test_equal_state_stays_as_it_is(scene):
                 check(same(found[name], expected[name]), f"{n} peers, {name}: {found[name]}")
 
 
-class Normed(nn.Module):
-    """Its forward assigns a buffer anew."""
-
-    def __init__(self):
-        super().__init__()
-        self.layer = nn.Linear(5, 3)
-        self.register_buffer("seen", torch.zeros(5))
-
-    def forward(self, x):
-        self.seen = 0.9 * self.seen + 0.1 * x.detach().mean(0)
-        return self.layer(x)
-
-
-def test_a_buffer_that_is_assigned_anew_is_averaged(scene):
-    def work(rank):
-        model, optimizer, peer = gossiping(rank, model=Normed())
-        take_steps(model, optimizer, rank, 3)
-        average = peer.average()
-        peer.leave()
-        return average["seen"], model.seen
-
-    results = simulate(work)
-    expected = (results[0][1] + results[1][1]) / 2
-    for found, _ in results:
-        near(found, expected, 1e-7)
-
-
 def test_state_that_differs_is_refused_by_all(scene):
     def work(rank, when):
         model = network()

@@ -9,7 +9,7 @@ import _package  # noqa: F401
 from _torch import torch
 
 import starling
-from _models import BLOCKING, EXPERIMENT, FORMS, LAZY, OVERLAPPED, STEPS, TWO
+from _models import BLOCKING, FORMS, LAZY, OVERLAPPED, STEPS, TWO
 from _models import as_by_hand, backward, by_hand, flat, flat_of, gossiping, loop, near, network
 from _models import sgd, simulate, take_steps, train
 from _package import refused
@@ -264,23 +264,6 @@ def test_who_is_killed_reads_no_borrowed_weights(scene):
         check(code == 0 and float(out.split()[1]) <= 3, (out, err))
 
 
-class Renormalized(nn.Module):
-    """Its forward changes a parameter."""
-
-    def __init__(self):
-        super().__init__()
-        self.words, self.out = nn.Embedding(3, 4, max_norm=0.1), nn.Linear(4, 3)
-
-    def forward(self, inputs):
-        return self.out(self.words(torch.arange(len(inputs)) % 3))
-
-
-def test_layers_that_change_their_weights(scene):
-    work = lambda rank: train(rank, Renormalized())  # noqa: E731
-    for experiment in (EXPERIMENT, BLOCKING):
-        simulate(work, experiment)
-
-
 def test_two_optimizers(scene):
     def work(rank):
         model = network()
@@ -298,20 +281,6 @@ def test_two_optimizers(scene):
         return model, peer
 
     as_by_hand(work, FORMS[1:])
-
-
-def test_shared_memory_in_an_exchange_of_processes(scene):
-    body = """
-    import torch
-    model = torch.nn.Linear(1 << 10, 1 << 11)
-    peer = join(model)
-    peer.begin()
-    if RANK == 1:
-        model.share_memory()  # gives the parameters other memory, while theirs is sent
-    peer.end()
-    peer.leave()
-    """
-    Peers(scene, body, EXPERIMENT).all_well()
 
 
 if __name__ == "__main__":
