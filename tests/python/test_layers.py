@@ -22,7 +22,6 @@ EXPERIMENT = {
     "transport": {"buckets": "layers", "chunk_bytes": 4096},
 }
 GPU = torch.device("cuda:0")
-MAKING = threading.Lock()  # of models, as torch has one seed
 
 
 def wait(stream):
@@ -77,15 +76,14 @@ def backward(loss):
     thread.join()
 
 
-def train(join, on_gpu):
-    with MAKING:
-        torch.manual_seed(7)
-        linear = [torch.nn.Linear(*sides) for sides in ((9, 60), (60, 60), (60, 3))]
+def train(on_gpu):
+    torch.manual_seed(7)
+    linear = [torch.nn.Linear(*sides) for sides in ((9, 60), (60, 60), (60, 3))]
     model = torch.nn.Sequential(linear[0], torch.nn.Tanh(), *linear[1:])
     if on_gpu:
         moved(model)
     optimizer = torch.optim.AdamW(model.parameters(), 0.01)
-    peer = join(model)
+    peer = starling.join(None, model)
     peer.attach(optimizer)
     if on_gpu:
         for module in model:
@@ -104,9 +102,7 @@ def train(join, on_gpu):
 
 
 def simulated(experiment, on_gpu):
-    return starling.simulate(
-        2, lambda _: train(lambda model: starling.join(None, model), on_gpu), experiment
-    )
+    return starling.simulate(2, lambda _: train(on_gpu), experiment)
 
 
 def test_by_layers_on_a_gpu_has_the_bits_of_whole_rounds(scene):
