@@ -291,16 +291,12 @@ def no_mutable_globals(sources):
 # ---- shape ----
 
 
-def without_links(line):
-    return re.sub(r"\S*https?://\S+", "", line)
-
-
 def line_length(sources):
     """at most 100 columns"""
     for path in sources.c + sources.python + sources.meson + sources.shell + sources.markdown:
         for number, line in enumerate(read(path).splitlines(), 1):
             table = path.endswith(".md") and line.lstrip().startswith("|")
-            if len(without_links(line)) > COLUMNS and not table:
+            if len(re.sub(r"\S*https?://\S+", "", line)) > COLUMNS and not table:
                 yield f"{path}:{number}: {len(line)} columns"
 
 

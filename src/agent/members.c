@@ -555,6 +555,8 @@ void sl_members_lose(sl_agent *a, sl_neighbour *n, const sl_error *why) {
     if (n->absence.gone || a->phase == PHASE_OVER)
         return;
     sl_stream_abandon(&n->stream);
+    if (has_ended(n))
+        sl_stream_take_back(&n->stream);
     n->absence.gone = true;
     n->absence.lost = *why;
     n->absence.sought_s = 0;

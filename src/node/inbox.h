@@ -12,11 +12,11 @@
 typedef struct sl_arrival {
     uint64_t exchange;
     uint32_t step, part;
-    uint32_t parts; /* from this one on, one behind the other */
     double scalar;
     sl_payload payload;
     bool silent; /* the whole message */
     bool on_device;
+    uint32_t parts; /* from this one on, one behind the other */
     void *token;
 } sl_arrival;
 

@@ -123,8 +123,8 @@ static int put(sl_node *n, uint32_t slot, const sl_event *e, sl_error *error) {
                             "part %u of step %u with %zu bytes%s is no %s payload", e->part,
                             e->step, e->payload.bytes, e->silent ? ", marked as silent," : "",
                             sl_compressor_name(n->settings.plan->config.compressor.kind));
-    sl_arrival arrival = {e->exchange, e->step,   e->part,      parts,   e->scalar,
-                          e->payload,  e->silent, e->on_device, e->token};
+    sl_arrival arrival = {e->exchange, e->step,      e->part, e->scalar, e->payload,
+                          e->silent,   e->on_device, parts,   e->token};
     if (sl_inbox_put(&n->inbox, &n->inbox.queues[slot], &arrival) != 0)
         return sl_fail(error, SL_ENOMEM, "node %u: out of memory for what came from node %u",
                        n->settings.rank, e->peer);
@@ -170,7 +170,7 @@ static uint32_t span_of(const sl_group *g, const sl_incoming *from) {
 /* How many parts the group combines next. The own ones may come from the host. */
 static uint32_t next_batch(const sl_node *n, const sl_group *g) {
     uint32_t parts = g->parts - g->combined;
-    if (parts > g->batch && !n->step.is_shared)
+    if (parts > g->batch && (!n->step.is_shared || g->batch == 1))
         parts = g->batch;
     for (uint32_t i = g->first; i < g->first + g->count && parts > 1; i++) {
         const uint32_t span = span_of(g, &n->room.incoming[i]);
@@ -216,7 +216,7 @@ static int have_come(const sl_node *n, const sl_group *g, uint32_t count, sl_err
 static void add_to(sl_node *n, const sl_group *g, sl_part *part, sl_payload payload, uint32_t parts,
                    bool on_device, void *token) {
     const size_t behind = part->count > 0 ? sl_codec_stride(g->set->codec) : 0;
-    uint32_t *sizes = n->room.sizes + (part - n->room.parts) * n->view.codecs.parts_max;
+    uint32_t *sizes = n->room.sizes + (part - n->room.parts) * n->room.most;
     part->sizes = sizes;
     for (uint32_t i = 0, first = g->combined + part->count; i < parts; i++)
         sizes[part->count++] =

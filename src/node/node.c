@@ -17,7 +17,6 @@
 #include "node/incoming.h"
 #include "node/outgoing.h"
 #include "vec/asked.h"
-#include "vec/finite.h"
 
 static const double divergence_factor = 1e6;
 

@@ -170,7 +170,8 @@ static bool allocate_steps(sl_node *n) {
     if (n->room.incoming == NULL || n->room.groups == NULL || n->room.parts == NULL ||
         n->room.own == NULL || n->room.own_sizes == NULL || !open_staging(n, width + ranks(n)))
         return false;
-    n->room.sizes = calloc((width + 1u) * (size_t)n->view.codecs.parts_max, sizeof *n->room.sizes);
+    n->room.most = n->view.batch > 1 ? n->view.codecs.parts_max : 1;
+    n->room.sizes = calloc((width + 1u) * (size_t)n->room.most, sizeof *n->room.sizes);
     return n->room.sizes != NULL;
 }
 

@@ -3,8 +3,8 @@
  *
  * There are three. A neighbour that has sent its message of one exchange has read all of the one
  * before, so of three rooms the one that was published two exchanges ago is free. Where a neighbour
- * is lost, or says late what it has read, none may be: then the sum goes over the model, as without
- * rooms, and the driver copies what it sends.
+ * is cut off, or says late what it has read, none may be: then the sum goes over the model, as
+ * without rooms, and the driver copies what it sends.
  */
 #include "node/state.h"
 

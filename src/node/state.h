@@ -52,7 +52,8 @@ typedef struct sl_room {
     sl_incoming *incoming; /* (step.what.in.count, room for the route's width) */
     sl_group *groups;      /* (step.group_count, room for width + 1) */
     sl_part *parts;  /* (width, and the own one) those being combined, a run of each message's */
-    uint32_t *sizes; /* (width + 1, codecs.parts_max) the bytes of those */
+    uint32_t *sizes; /* (width + 1, most) the bytes of those */
+    uint32_t most;   /* parts of a message that are combined at once, at most */
     sl_payload *own; /* (codecs.parts_max) the own parts that were encoded, of a ranked stage */
     uint32_t *own_sizes; /* (codecs.parts_max) bytes of the own parts, where these are taken at
                             once */

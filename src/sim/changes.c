@@ -38,6 +38,12 @@ int sl_changes_begin_own(clocked *c, uint32_t rank, const sl_node_view *view, ui
 
 /* ---- faults ---- */
 
+/* A round after the last one does not come: who is away then stays so. */
+static void find_next(clocked *c) {
+    const uint64_t next = sl_faults_next(&c->s->experiment->faults, c->fault);
+    c->fault = next <= c->s->task->rounds ? next : 0;
+}
+
 static bool is_message(const body *b) {
     return b->kind <= ACKNOWLEDGED;
 }
@@ -125,7 +131,7 @@ static int begin_view(clocked *c, sl_error *error) {
         sl_sim_tell_members(s, c->fault);
     for (uint32_t k = 0; result == 0 && k < v->group.count; k++)
         result = turn(c, v->group.ranks[k], v, error);
-    c->fault = sl_faults_next(&s->experiment->faults, c->fault);
+    find_next(c);
     c->changes = c->rests = false;
     return result;
 }
@@ -143,7 +149,7 @@ int sl_changes_go_on(clocked *c, sl_error *error) {
 int sl_changes_open(clocked *c, sl_error *error) {
     const simulator *s = c->s;
     c->view = 1;
-    c->fault = sl_faults_next(&s->experiment->faults, 0);
+    find_next(c);
     if (c->fault == 0)
         return 0;
     c->recorded.first = malloc(s->nodes * sizeof *c->recorded.first);

@@ -195,24 +195,27 @@ static uint32_t find_lagging(const repeated *r, uint32_t rank, const sl_act *act
 /* Some parts of servers' models may have come. */
 static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *any,
                            sl_error *error) {
-    const sl_log_entry *view = sl_repeated_next_view(r, rank);
     if (!sl_repeated_has_begun(r, rank))
         return take_part(r, rank, UINT32_MAX, any, error);
-    if (view != NULL && view->round == 0) { /* it rested, and had not begun */
-        const int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_REST}, error);
-        if (result != 0)
-            return result;
-    }
+    const int result = sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_REST}, error);
+    if (result != 0) /* it rested as the last of them came */
+        return result;
     const uint32_t server = find_lagging(r, rank, act);
     return server != UINT32_MAX && !r->comes[rank] ? take_part(r, rank, server, any, error)
                                                    : sl_repeated_view(r, rank, any, error);
 }
 
+/* At rest the model may be the server's, whose parts are not counted any more once all have come.
+ */
 static int do_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
-    const uint32_t server =
-        r->pattern == SL_PATTERN_COMMITS ? find_lagging(r, rank, act) : UINT32_MAX;
-    return server != UINT32_MAX ? take_part(r, rank, server, any, error)
-                                : sl_repeated_give(r, rank, act, any, error);
+    if (r->pattern == SL_PATTERN_COMMITS && act->version_count > 0) {
+        if (!sl_repeated_has_begun(r, rank))
+            return take_part(r, rank, UINT32_MAX, any, error);
+        const uint32_t server = find_lagging(r, rank, act);
+        if (server != UINT32_MAX)
+            return take_part(r, rank, server, any, error);
+    }
+    return sl_repeated_give(r, rank, act, any, error);
 }
 
 /* What came of the servers' models came before another's model did. */

@@ -73,7 +73,7 @@ static void take_back_read(sl_stream *s) {
         take_back(s, s->returned);
 }
 
-static void take_back_all(sl_stream *s) {
+void sl_stream_take_back(sl_stream *s) {
     for (uint32_t i = 0; i < s->window; i++)
         take_back(s, i);
 }
@@ -82,7 +82,7 @@ void sl_stream_close(sl_stream *s) {
     if (s->frames != NULL)
         acknowledge(s, s->numbered.frames);
     if (s->lent != NULL)
-        take_back_all(s);
+        sl_stream_take_back(s);
     free(s->frames);
     free(s->lent);
     free(s->is_free);
@@ -91,7 +91,7 @@ void sl_stream_close(sl_stream *s) {
 
 void sl_stream_renew(sl_stream *s) {
     acknowledge(s, s->numbered.frames);
-    take_back_all(s);
+    sl_stream_take_back(s);
     *s = (sl_stream){.copies = s->copies,
                      .window = s->window,
                      .frames = s->frames,

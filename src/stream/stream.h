@@ -138,6 +138,8 @@ void sl_stream_resume(sl_stream *stream, const sl_stream_standing *theirs);
 /* Nothing that was sent is sent again: its receiver is lost. If it comes back, it says what came.
  */
 void sl_stream_abandon(sl_stream *stream);
+/* Nor does it read any copy: its process has ended. */
+void sl_stream_take_back(sl_stream *stream);
 /* The same for a stream that was abandoned. */
 bool sl_stream_can_return(const sl_stream *stream, const sl_stream_standing *theirs);
 void sl_stream_return(sl_stream *stream, const sl_stream_standing *theirs);

@@ -26,9 +26,8 @@ static inline float bench_value(int rank, size_t i) {
 }
 
 static inline void bench_fill(float *x, size_t dimension, int rank) {
-    for (size_t i = 0; i < dimension; i++) {
+    for (size_t i = 0; i < dimension; i++)
         x[i] = bench_value(rank, i);
-    }
 }
 
 /* Uniform weight of a ring of n, self included: a node has min(n, 3) - 1 neighbours. */
@@ -51,9 +50,8 @@ static inline size_t bench_wrong(const float *x, size_t dimension, int rank, int
     size_t wrong = 0;
     for (size_t i = 0; i < dimension; i++) {
         float sum = bench_value(rank, i);
-        for (int p = 0; p < degree; p++) {
+        for (int p = 0; p < degree; p++)
             sum += bench_value(peers[p], i);
-        }
         wrong += !(fabsf(x[i] - bench_weight(nodes) * sum) < 1e-4f);
     }
     return wrong;

@@ -35,35 +35,30 @@ static float *allocate(size_t count) {
 static void gossip(ring *r) {
     MPI_Request requests[4];
     int count = 0;
-    for (int p = 0; p < r->degree; p++) {
+    for (int p = 0; p < r->degree; p++)
         MPI_Irecv(r->from[p], (int)r->dimension, MPI_FLOAT, r->peers[p], 0, MPI_COMM_WORLD,
                   &requests[count++]);
-    }
-    for (int p = 0; p < r->degree; p++) {
+    for (int p = 0; p < r->degree; p++)
         MPI_Isend(r->x, (int)r->dimension, MPI_FLOAT, r->peers[p], 0, MPI_COMM_WORLD,
                   &requests[count++]);
-    }
     MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
     float w = bench_weight(r->nodes);
     float *restrict x = r->x;
     const float *restrict a = r->from[0], *restrict b = r->from[1];
     if (r->degree == 1) {
-        for (size_t i = 0; i < r->dimension; i++) {
+        for (size_t i = 0; i < r->dimension; i++)
             x[i] = w * (x[i] + a[i]);
-        }
     } else {
-        for (size_t i = 0; i < r->dimension; i++) {
+        for (size_t i = 0; i < r->dimension; i++)
             x[i] = w * (x[i] + a[i] + b[i]);
-        }
     }
 }
 
 static void average(ring *r) {
     MPI_Allreduce(MPI_IN_PLACE, r->x, (int)r->dimension, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     float w = 1.0f / (float)r->nodes;
-    for (size_t i = 0; i < r->dimension; i++) {
+    for (size_t i = 0; i < r->dimension; i++)
         r->x[i] *= w;
-    }
 }
 
 /* First start to last end, on rank 0. */
@@ -101,27 +96,23 @@ int main(int argc, char **argv) {
     }
     r.degree = bench_ring(r.rank, r.nodes, r.peers);
     r.x = allocate(r.dimension);
-    for (int p = 0; p < r.degree && !allreduce; p++) {
+    for (int p = 0; p < r.degree && !allreduce; p++)
         r.from[p] = allocate(r.dimension);
-    }
     bench_fill(r.x, r.dimension, r.rank);
 
     double *times = calloc((size_t)rounds, sizeof *times);
-    if (!times) {
+    if (!times)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    }
     for (int i = -WARMUP_ROUNDS; i < rounds; i++) {
         double ms = timed_round(&r, allreduce ? average : gossip);
-        if (i >= 0) {
+        if (i >= 0)
             times[i] = ms;
-        } else if (i == -WARMUP_ROUNDS) {
+        else if (i == -WARMUP_ROUNDS)
             check_first_round(&r, allreduce);
-        }
     }
-    if (r.rank == 0) {
+    if (r.rank == 0)
         bench_report(allreduce ? "mpi-allreduce" : "mpi", r.nodes, r.dimension, times,
                      (size_t)rounds);
-    }
     free(times);
     free(r.x);
     free(r.from[0]);

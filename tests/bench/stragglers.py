@@ -24,18 +24,10 @@ VARIANTS = [
     ("ssp, 3 to 15", {"name": "ssp", "staleness": 3, "staleness_max": 15, "server": 1}),
     ("ssp, unbounded", {"name": "ssp", "staleness": "unbounded", "server": 1}),
 ]
-
-
-def nobody(rank):
-    return {}
-
-
-def the_first(rank):
-    return {"STARLING_PAUSE_US": str(PAUSE_US * SLOWER)} if rank == 0 else {}
-
-
-def by_turns(rank):
-    return {"STARLING_TURNS": f"{rank} {NODES} {TURN_MS} {SLOWER}"}
+SLOW = {  # what a rank's environment says
+    "one 4 times slower": lambda rank: {"STARLING_PAUSE_US": str(PAUSE_US * SLOWER ** (rank == 0))},
+    "one by turns": lambda rank: {"STARLING_TURNS": f"{rank} {NODES} {TURN_MS} {SLOWER}"},
+}
 
 
 def run(build, folder, algorithm, slow, rounds):
@@ -84,8 +76,8 @@ def main():
     parser.add_argument("--target", type=float, default=1.2)
     arguments = parser.parse_args()
     build = arguments.build
-    seconds, best = measure(build, "d-psgd", nobody, arguments)
-    for what, slow in ("one 4 times slower", the_first), ("one by turns", by_turns):
+    seconds, best = measure(build, "d-psgd", lambda rank: {}, arguments)
+    for what, slow in SLOW.items():
         _bench.print_heads(f"8 agents, {what}", "s to the loss", "gradients/s of the other 7")
         _bench.print_row("d-psgd, none slow", f"{seconds:.2f}", "100 %")
         for name, algorithm in VARIANTS:

@@ -24,7 +24,7 @@ import urllib.request
 import _bench
 
 sys.path.insert(0, os.path.join(_bench.ROOT, "tests", "chaos"))
-from _slow import SlowClients  # noqa: E402
+from _slow import SlowClients, costs  # noqa: E402
 
 NODES, SLOW, FILES = 8, 1000, ("/", "/page.css", "/page.js", "/icon.svg")
 
@@ -73,13 +73,6 @@ def take_all(clients):
                 pass
         except OSError:
             pass
-
-
-def costs(pid):
-    """Descriptors, and MB of memory."""
-    with open(f"/proc/{pid}/statm") as file:
-        pages = int(file.read().split()[1])
-    return len(os.listdir(f"/proc/{pid}/fd")), 1e-6 * pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def watch(port, pid, act):
@@ -247,7 +240,7 @@ def main():
         _bench.print_row(name, f"{rate:.0f}", f"{us:.0f}", *(f"{value:.2f}" for value in others))
     ends = ", ".join(f"{count} {how}" for how, count in over.most_common())
     print(f"{over.total()} requests: {ends}")
-    print("descriptors and MB before: {} {:.1f}, after: {} {:.1f}".format(*before, *after))
+    print("descriptors and bytes before: {} {}, after: {} {}".format(*before, *after))
     print(f"page: {sum(map(len, page)) / 1e3:.1f} kB, "
           f"{sum(len(gzip.decompress(file)) for file in page) / 1e3:.1f} kB unpacked")
     if o.browser:

@@ -10,24 +10,20 @@ from _wire import Wire
 PIECE = 48  # bytes at most that are put in or left out
 
 
+def length(chance):
+    return chance.randint(1, PIECE)
+
+
 def flip(chance, data, at):
     data[at] ^= 1 << chance.randrange(8)
     return data
 
 
-def leave_out(chance, data, at):
-    return data[:at] + data[at + chance.randint(1, PIECE) :]
-
-
-def put_in(chance, data, at):
-    return data[:at] + chance.randbytes(chance.randint(1, PIECE)) + data[at:]
-
-
 # What comes of bytes that go by, from one place on.
 CHANGES = {
     "flipped": flip,
-    "left out": leave_out,
-    "put in": put_in,
+    "left out": lambda chance, data, at: data[:at] + data[at + length(chance) :],
+    "put in": lambda chance, data, at: data[:at] + chance.randbytes(length(chance)) + data[at:],
     "cut": lambda chance, data, at: data[:at],
 }
 CUTS = {"cut": CHANGES["cut"], "silence": CHANGES["cut"]}  # silence: nothing more goes by

@@ -55,10 +55,6 @@ def is_connected(one):
         return False
 
 
-def is_listening(one):
-    return one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
-
-
 def connections(pid, wanted=is_connected):
     """Borrowed sockets of that process: TCP, connected, or of another kind."""
     found = []
@@ -139,7 +135,9 @@ class Parting:
         ends = {}
         self.doors = []
         for rank, pid in agents.items():
-            self.doors += connections(pid, is_listening)
+            self.doors += connections(
+                pid, lambda one: one.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN) == 1
+            )
             for one in connections(pid):
                 ends[one.getsockname(), one.getpeername()] = rank, one
         for door in self.doors:

@@ -79,7 +79,8 @@ def others_are_refused_by_name(scene):
         ("of-another", "is not of a CA of security.ca"),
     ):
         ports = free_ports(2)
-        pins = [pin_of(scene, one) for one in ("node-0", name)]
+        files = [f"127.0.0.1:1={scene.path(one)}.crt" for one in ("node-0", name)]
+        pins = [scene.call("keys", "roster", each).out.split()[-1] for each in files]
         trusted = (*with_pair("node-0"), *ca.trusted())
         listens = start_as(scene, experiment, 0, ports, f"{name}-0", ("", ""), trusted)
         dials = start_as(scene, experiment, 1, ports, f"{name}-1", pins, with_pair(name))
@@ -90,11 +91,6 @@ def others_are_refused_by_name(scene):
             scene, experiment, 1, ports, f"{name}-2", ("", ""), (*with_pair(name), *ca.trusted())
         )
         alone.wait(60).check_refused("others would refuse agent 1: its certificate", words, code=1)
-
-
-def pin_of(scene, name):
-    ended = scene.call("keys", "roster", f"127.0.0.1:1={scene.path(name)}.crt")
-    return ended.out.split()[-1]
 
 
 def a_run_of_this_host_takes_it(scene):

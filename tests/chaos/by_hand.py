@@ -2,7 +2,6 @@
 """Agents started one by one with a roster, as on several hosts: they train, or say why not."""
 import os
 import shutil
-import signal
 import time
 
 from _ports import free_ports
@@ -21,20 +20,6 @@ def start_pair(scene, first, second, extra=((), ()), rosters=None):
         shutil.rmtree(scene.path(f"out{rank}"), ignore_errors=True)
         pair.append(scene.agent(path, rank, rosters[rank], *extra[rank]))
     return pair
-
-
-def one_shell_is_killed(scene):
-    """The other keeps the model that it recorded last, and no final one."""
-    long = {"rounds": 2000000}
-    survivor, victim = start_pair(scene, long, long)
-    survivor.wait_for("round 20/")
-    os.kill(victim.process.pid, signal.SIGKILL)
-    victim.wait(10)
-    survivor.wait(20)
-    said = survivor.code == 1 and "model-0-last.npy" in survivor.err
-    check(said, f"exit code {survivor.code}: {survivor.err!r}")
-    found = os.listdir(scene.path("out0"))
-    check("model-0-last.npy" in found and "model-0.npy" not in found, f"{found}")
 
 
 def both_sides_name_what_differs(scene):

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """Many strangers at an agent's port, in sequence and at once: what they cost it, and its neighbour.
 
-An agent waits for its neighbour; strangers come; the neighbour comes; both train. Prints what the
-strangers cost: memory, descriptors, processor time, and how long an honest greeting waits. How many
-come in sequence: STARLING_CROWD, 2,000 without it; a million take ten minutes."""
+An agent waits for its neighbour; strangers come; the neighbour comes; both train. How many come in
+sequence: STARLING_CROWD, 2,000 without it; a million take ten minutes."""
 import os
 import socket
 import struct
@@ -13,14 +12,13 @@ import time
 from _scene import SLOWER, read_bytes, check, run_tests, wait_until
 from _greetings import GREETING, KEY, PROOF, WELCOME, Prover, greeting, message
 from _ports import free_ports
+from _slow import costs
 from by_hand import PAIR
 from _keyed import check_both, make_keys, with_key
-from strangers import seconds_of_processor, start, wait_listening
+from strangers import start, wait_listening
 
 COUNT = int(os.environ.get("STARLING_CROWD", "2000"))
 AT_ONCE = 1000
-RATE = 500  # a second, where that is what is measured
-PAGE = os.sysconf("SC_PAGE_SIZE")
 KINDS = {
     "silence": b"",
     "a byte": b"\1",
@@ -40,25 +38,21 @@ DESCRIPTORS = 500  # likewise, of 1,000: 64 that stay, and those that come while
 
 
 class Watched:
-    """An agent's process: its descriptors, memory and processor time, seen from outside."""
+    """An agent's process: its descriptors and memory, seen from outside."""
 
     def __init__(self, pid):
-        self.pid, self.descriptors, self.open = pid, 0, True
-        self.memory = 0
+        self.pid, self.descriptors, self.memory, self.open = pid, 0, 0, True
         self.thread = threading.Thread(target=self.watch)
-        self.first = self.resident()
+        _, self.first = costs(pid)
         self.thread.start()
-
-    def resident(self):
-        with open(f"/proc/{self.pid}/statm") as file:
-            return int(file.read().split()[1]) * PAGE
 
     def watch(self):
         """Until it ends, too."""
         while self.open:
             try:
-                self.descriptors = max(self.descriptors, len(os.listdir(f"/proc/{self.pid}/fd")))
-                self.memory = max(self.memory, self.resident() - self.first)
+                descriptors, memory = costs(self.pid)
+                self.descriptors = max(self.descriptors, descriptors)
+                self.memory = max(self.memory, memory - self.first)
             except (OSError, IndexError):
                 return
             time.sleep(0.01)
@@ -73,7 +67,6 @@ class Honest:
 
     def __init__(self, port, greet):
         self.port, self.say, self.open, self.waits, self.refused = port, greet, True, [], []
-        self.evictions = 0
         self.thread = threading.Thread(target=self.greet)
         self.thread.start()
 
@@ -93,7 +86,6 @@ class Honest:
                 s.connect(("127.0.0.1", self.port))
                 kind, said = self.say(s, 1, 0)
             except ConnectionError:
-                self.evictions += 1
                 return False
             except OSError as error:
                 kind, said = 0, error
@@ -120,15 +112,13 @@ def connect(port, says):
     return s
 
 
-def come_in_sequence(port, count, rate=None):
+def come_in_sequence(port, count):
     """Each says what its kind does; the last 200 are open at a time."""
-    kinds, there, began = list(KINDS.values()), [], time.monotonic()
+    kinds, there = list(KINDS.values()), []
     for i in range(count):
         there.append(connect(port, kinds[i % len(kinds)]))
         if len(there) > 200:
             there.pop(0).close()
-        if rate is not None and (ahead := began + i / rate - time.monotonic()) > 0:
-            time.sleep(ahead)
     for s in there:
         s.close()
 
@@ -140,21 +130,12 @@ def come_at_once(port, says):
         s.close()
 
 
-def measure(what, pid, port, greet, act):
-    """How long an honest greeting waited, and how many descriptors there were."""
+def measure(pid, port, greet, act):
+    """How long an honest greeting waited, and how many descriptors there were, at most."""
     watched, honest = Watched(pid), Honest(port, greet)
-    before, began = seconds_of_processor(pid), time.monotonic()
     act()
-    spent, took = seconds_of_processor(pid) - before, time.monotonic() - began
     honest.end()
     watched.end()
-    print(
-        f"# {what}: {took:.1f} s; {100 * spent / took:.1f} % of a core; "
-        f"memory +{watched.memory / 2**20:.2f} MiB; at most {watched.descriptors} descriptors; "
-        f"{len(honest.waits)} honest greetings, the slowest {max(honest.waits):.3f} s, "
-        f"{honest.evictions} came again",
-        flush=True,
-    )
     return max(honest.waits), watched.descriptors
 
 
@@ -170,25 +151,15 @@ def an_agent_with_a_key_waits_in_a_crowd(scene):
     wait_listening(ports[0])
     pid = first.process.pid
     first.wait_for("come up: 1 (")
-    memory, before = Watched(pid), len(os.listdir(f"/proc/{pid}/fd"))
-    at_once = {
-        "silent ones": KINDS["silence"],
-        "heads": KINDS["a head alone"],
-        "with garbage": KINDS["garbage"],
-        "true greetings": lambda s: greet(s, 1, 0),
-    }
-    acts = {
-        "nobody": lambda: time.sleep(2),
-        f"{RATE} a second": lambda: come_in_sequence(ports[0], min(COUNT // 2, 30000), RATE),
-        f"{COUNT} in sequence": lambda: come_in_sequence(ports[0], COUNT),
-    }
-    for who, says in at_once.items():
-        acts[f"{AT_ONCE} {who} at once"] = lambda says=says: come_at_once(ports[0], says)
-    measured = [measure(what, pid, ports[0], greet, act) for what, act in acts.items()]
+    memory, (before, _) = Watched(pid), costs(pid)
+    acts = [lambda: come_in_sequence(ports[0], COUNT)]
+    for says in (*map(KINDS.get, ("silence", "a head alone", "garbage")), lambda s: greet(s, 1, 0)):
+        acts.append(lambda says=says: come_at_once(ports[0], says))
+    measured = [measure(pid, ports[0], greet, act) for act in acts]
     slowest, most = map(max, zip(*measured))
-    wait_until(lambda: len(os.listdir(f"/proc/{pid}/fd")) <= before + 2, "all are ended", 10)
+    wait_until(lambda: costs(pid)[0] <= before + 2, "all are ended", 10)
     memory.end()
-    print(f"# memory in all: +{memory.memory / 2**20:.2f} MiB", flush=True)
+    print(f"# memory +{memory.memory / 2**20:.2f} MiB, the slowest {slowest:.3f} s", flush=True)
     second = start(scene, experiment, 1, roster, "out1", *extra)
     check_both(scene, experiment, [second.wait(60), first.wait(60)])
     check(slowest < 3 * SLOWER, f"an honest greeting waited {slowest:.1f} s")

@@ -64,11 +64,5 @@ def listening_ports(pid):
     return ports
 
 
-def seconds_of_processor(pid):
-    with open(f"/proc/{pid}/stat") as file:
-        fields = file.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 if __name__ == "__main__":
     run_tests()

@@ -10,7 +10,7 @@ from _scene import SLOWER, check, run_tests, wait_until
 from _forger import CUTS, Forger
 from _keyed import check_both
 from _ports import free_ports
-from _slow import SlowClients
+from _slow import SlowClients, costs
 from by_hand import PAIR
 from crowd import Watched
 from strangers import start
@@ -110,13 +110,6 @@ def a_run_goes_on_under_a_crowd_of_watchers(scene):
     check(watched.descriptors < 100, f"{watched.descriptors} descriptors")
     saved = os.listdir(scene.path("out0/checkpoints"))
     check(any("round-1500-" in name for name in saved), f"checkpoints: {saved}")
-
-
-def costs(pid):
-    """Descriptors and bytes of memory."""
-    with open(f"/proc/{pid}/statm") as file:
-        pages = int(file.read().split()[1])
-    return len(os.listdir(f"/proc/{pid}/fd")), pages * resource.getpagesize()
 
 
 def slow_clients_leave_nothing_behind(scene):

@@ -15,22 +15,6 @@ import time
 
 from _install import BUILD, call, check, run_tests
 
-PROGRAM = r"""
-#include <starling/starling.h>
-#include <stdio.h>
-
-int main(void) {
-    sl_error error = {0};
-    sl_topology *ring = NULL;
-    if (sl_topology_parse(&ring, "{\"nodes\": 8, \"family\": \"ring\"}", "here", &error) != 0) {
-        fprintf(stderr, "%s\n", error.text);
-        return 1;
-    }
-    printf("%s %u\n", sl_version(), sl_topology_nodes(ring));
-    sl_topology_close(&ring);
-    return 0;
-}
-"""
 PROTOTYPE = re.compile(r"^SL_API [^;(]*?\b(sl_\w+)\(", re.M)
 
 
@@ -38,11 +22,6 @@ def one(pattern):
     found = glob.glob(os.path.join(TREE, "**", pattern), recursive=True)
     check(len(found) == 1, f"{pattern}: {found}")
     return found[0]
-
-
-def build_options():
-    listing = call("meson", "introspect", BUILD, "--buildoptions", stderr=None)
-    return {option["name"]: option["value"] for option in json.loads(listing)}
 
 
 def commands():
@@ -75,38 +54,26 @@ def pkg_config(*options):
     return call("pkg-config", *options, "starling", env=environment).split()
 
 
-def compile_and_run(scene, source, flags, *arguments):
-    """The program, and what it says with these arguments."""
-    sanitize = build_options()["b_sanitize"]
+def run_example(scene, flags):
+    """examples/embed.c, compiled with these flags, learns as its head says, with the experiment
+    that is installed beside it. Returns the program."""
+    source, experiment = (one(f"share/starling/examples/{n}") for n in ("embed.c", "session.json"))
+    listing = json.loads(call("meson", "introspect", BUILD, "--buildoptions", stderr=None))
+    sanitize = next(each["value"] for each in listing if each["name"] == "b_sanitize")
     if sanitize != "none":
         flags = [*flags, "-fsanitize=" + sanitize]
     program = scene.path("program")
-    call("cc", "-Wall", "-Werror", source, "-o", program, *flags)
+    call("cc", "-Wall", "-Werror", source, "-o", program, *flags, "-lm")
     folder = os.path.dirname(one("libstarling.so"))
-    said = call(program, *arguments, env={**os.environ, "LD_LIBRARY_PATH": folder})
-    return program, said
-
-
-def check_program(scene, flags):
-    """The program compiles with the flags and runs."""
-    program, said = compile_and_run(scene, scene.write("program.c", PROGRAM), flags)
-    check(said == f"{build_version()} 8\n", said)
+    said = call(program, experiment, "4", env={**os.environ, "LD_LIBRARY_PATH": folder})
+    check(said.count("accuracy of the average 0.9") == 4, said)
     return program
 
 
 def test_program_by_pkg_config(scene):
-    check_program(scene, pkg_config("--cflags", "--libs"))
+    run_example(scene, pkg_config("--cflags", "--libs"))
     version = pkg_config("--modversion")
     check(version == [build_version()], version)
-
-
-def test_example_of_a_session(scene):
-    """As its head says, with the experiment that is installed beside it."""
-    source = one("share/starling/examples/embed.c")
-    experiment = one("share/starling/examples/session.json")
-    flags = [*pkg_config("--cflags", "--libs"), "-lm"]
-    _, said = compile_and_run(scene, source, flags, experiment, "4")
-    check(said.count("accuracy of the average 0.9") == 4, said)
 
 
 def test_program_with_the_archive(scene):
@@ -117,7 +84,7 @@ def test_program_with_the_archive(scene):
     check(flags.count("-lstarling") == 1, flags)
     archive = os.path.join(BUILD, "src", "libstarling.a")
     flags[flags.index("-lstarling")] = archive
-    program = check_program(scene, ["-Wl,--undefined=sl_agent_open", *flags])
+    program = run_example(scene, ["-Wl,--undefined=sl_agent_open", *flags])
     needed = call("readelf", "-d", program)
     check("libfabric.so" in needed and "libstarling" not in needed, needed)
 

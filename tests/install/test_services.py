@@ -137,8 +137,8 @@ def pods_find_each_other(scene):
 NEWER = {"V1JobSpec": {"backoffLimitPerIndex", "podFailurePolicy"}}  # than Debian 12's client
 
 
-# What ours says around its jobs, by JobSet's definition (of 2026): it is no part of Kubernetes, whose
-# own models begin with the template of a job.
+# What ours says around its jobs, by JobSet's definition (of 2026), which is no part of Kubernetes:
+# its own models begin with the template of a job.
 JOBSET = {
     "network": {
         "enableDNSHostnames": "bool",

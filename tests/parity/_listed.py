@@ -34,13 +34,8 @@ def algorithms(starling):
     return allowed(starling, "algorithm.name")
 
 
-def in_rounds(starling):
-    """Of those whose nodes share rounds; test_asynchronous.py has the others."""
-    return [name for name in algorithms(starling) if name not in AT_OWN_TIMES]
-
-
 def unnamed(starling, cases):
-    """Of these, those that no case names; a case is the value of an experiment's key
-    `algorithm`."""
+    """Of those whose nodes share rounds (test_asynchronous.py has the others), those that no case
+    names; a case is the value of an experiment's key `algorithm`."""
     named = {case["name"] for case in cases}
-    return [name for name in in_rounds(starling) if name not in named]
+    return [n for n in algorithms(starling) if n not in (*AT_OWN_TIMES, *named)]

@@ -121,6 +121,7 @@ FAULTS = [
     {"round": 12, "partition": [[0, 1, 2, 3], [4, 6, 7]], "rounds": 6},
     {"round": 22, "leave": [0]},
 ]
+BEYOND = {"round": 23, "partition": [[0, 1, 3, 4], [6, 7]], "rounds": 3}  # after the last round
 MEMBERS = [(4, [2, 5], []), (9, [], [2]), (12, [4, 6, 7], []), (18, [], [4, 6, 7]), (22, [0], [])]
 
 
@@ -490,14 +491,15 @@ def test_what_is_recorded_where_nodes_go_and_come(scene):
     network = {"gradient_ms": 10, "jitter": 0.5, "latency_ms": 3}
     for record, faults, rounds, nodes in (
         ({"every_ms": 5}, FAULTS, list(range(1, 25)), list(range(8))),
-        ({"every": 15}, FAULTS[:1], [15, 24], [0, 1, 3, 4, 6, 7]),
+        ({"every": 15}, [FAULTS[0], BEYOND], [15, 24], [0, 1, 3, 4, 6, 7]),
     ):
         out = train(scene, 8, "ad-psgd", rounds=24, network=network, record=record, faults=faults)
         found = [line["round"] for line in read_lines(out, "consensus.jsonl")]
         check(found == rounds, f"{record}: {found}")
         summary = read_json(out, "summary.json")
         lost = [(one["round"], one["node"]) for one in summary["lost"]]
-        expected = [(r, i) for r, gone, _ in MEMBERS for i in gone if len(faults) > 1 or r == 4]
+        known = MEMBERS if faults is FAULTS else [MEMBERS[0], (23, [6, 7], [])]
+        expected = [(r, i) for r, gone, _ in known for i in gone]
         check(lost == expected, f"{record}: {lost}")
         found = [line["node"] for line in summary["per_node"]]
         check(found == nodes, f"{record}: {found}")

@@ -26,9 +26,9 @@ TIE = 0.2  # a few of the samples, which other kernels may round to the other si
 NAMES = "all-reduce", "d-psgd", "choco-sgd", "deep-squeeze", "dcd-psgd"
 ALL_REDUCE, D_PSGD, CHOCO, DEEP_SQUEEZE, DCD = NAMES
 COMPRESSORS = {
-    CHOCO: of("top-k", fraction=0.01),
-    DEEP_SQUEEZE: of("terngrad", bucket=64),  # 2 bits an element
-    DCD: of("qsgd", levels=3, bucket=64),
+    CHOCO: {"compressor": of("top-k", fraction=0.01)},
+    DEEP_SQUEEZE: {"compressor": of("terngrad", bucket=64)},  # 2 bits an element
+    DCD: {"compressor": of("qsgd", levels=3, bucket=64)},
 }
 TOPOLOGIES = {8: "ring", 32: "torus"}
 PARTITIONS = {"iid": {"name": "iid"}, "Dirichlet(0.1)": {"name": "dirichlet", "alpha": 0.1}}
@@ -60,10 +60,6 @@ def optdigits(folder):
 DATA_SETS = {"a9a": (a9a, 10, 0.1), "optdigits": (optdigits, 40, 0.1)}
 
 
-def algorithm_of(name):
-    return of(name, compressor=COMPRESSORS[name]) if name in COMPRESSORS else name
-
-
 def compare(starling, folder, data_set, paths, nodes, partition):
     """name -> (accuracy in per cent, None where it diverged)"""
     _, epochs, learning_rate = DATA_SETS[data_set]
@@ -81,7 +77,10 @@ def compare(starling, folder, data_set, paths, nodes, partition):
             "partition": PARTITIONS[partition],
         },
         "record": {"every": 1000000},
-        "variants": [{"name": name, "set": {"algorithm": algorithm_of(name)}} for name in NAMES],
+        "variants": [
+            {"name": name, "set": {"algorithm": of(name, **COMPRESSORS.get(name, {}))}}
+            for name in NAMES
+        ],
     }
     _simulate.write(folder, "experiment.json", experiment)
     out = os.path.join(folder, f"{data_set}-{nodes}-{partition}")

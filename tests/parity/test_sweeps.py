@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """`starling compare` with sweeps: every choice is run once, whatever ends it; the table follows
 from the folder alone."""
+import glob
 import itertools
 import json
 import math
@@ -144,12 +145,13 @@ def test_killed_anywhere_the_same_command_goes_on(scene):
     for number in range(8):
         out = scene.path("killed")
         command = scene.start("compare", path, "--jobs", "2", "--out", out)
-        wait_until_begun(command, number % 5)
+        while command.process.poll() is None and command.said.count("/20 ") < number % 5:
+            time.sleep(0.01)  # so many have begun, beside those that were there already
         time.sleep(moments.uniform(0, 0.1))
         command.process.send_signal((signal.SIGKILL, signal.SIGINT, signal.SIGTERM)[number % 3])
         over = {
             os.path.dirname(p): os.stat(p).st_mtime_ns
-            for p in _summaries(out)
+            for p in glob.glob(f"{out}/**/summary.json", recursive=True)
             if read_json(os.path.join(os.path.dirname(p), "run.json"))["outcome"] == "done"
         }
         command.process.wait()
@@ -167,20 +169,6 @@ def test_killed_anywhere_the_same_command_goes_on(scene):
     names = [sorted(os.listdir(scene.path(out))) for out in ("whole", "killed")]
     check(names[0] == names[1], f"{names}")
     check("runs are there already" in ended.out, ended.out)
-
-
-def wait_until_begun(command, runs):
-    """So many, beside those that were there already; or until it has ended."""
-    while command.process.poll() is None and command.said.count("/20 ") < runs:
-        time.sleep(0.01)
-
-
-def _summaries(out):
-    return [
-        os.path.join(folder, "summary.json")
-        for folder, _, files in os.walk(out)
-        if "summary.json" in files
-    ]
 
 
 def test_a_folder_tells_what_is_there(scene):

@@ -251,6 +251,19 @@ def test_borrowed_weights_leave_from_where_they_are(scene):
         check(with_it[2:] == without[2:], f"{with_it} {without}")
 
 
+def test_who_is_killed_reads_no_borrowed_weights(scene):
+    """What it was to read is free."""
+    killed = "step()\n    if RANK == 1 and step == 6:\n        os._exit(9)\n    if step in (4, 8):"
+    body = WEIGHTS.replace("BORROW", "True").replace("step()\n    if step in (4, 8):", killed)
+    three = {
+        **AGENTS,
+        "topology": {"nodes": 3, "family": "complete"},
+        "membership": {"on_loss": "continue", "grace_s": 2},
+    }
+    for code, out, err in Peers(scene, body, three).wait()[::2]:
+        check(code == 0 and float(out.split()[1]) <= 3, (out, err))
+
+
 def test_two_optimizers(scene):
     def work(rank):
         model = network()

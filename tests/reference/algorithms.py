@@ -679,7 +679,9 @@ class Squeezing:
     the next."""
 
     def start(self):
-        self.shards = shard_ranges(self.d, self.n if self.get("server") == "sharded" else 1)
+        shards = self.n if self.get("server") == "sharded" else 1
+        ends = [k * self.d // shards for k in range(shards + 1)]
+        self.shards = [*zip(ends, ends[1:])]
         self.error, self.server_error = np.zeros_like(self.x), np.zeros((1, self.d))
         self.fresh = getattr(self.compress, "reads_fresh", False)
         self.both_ways = self.get("directions") == "both"
@@ -1279,10 +1281,6 @@ class Diana(Squeezing, GradientAlgorithm):
         self.known = self.known + self.get("alpha", 1) * q
         self.buffer = self.get("beta", 0) * self.buffer + guess
         self.x = self.x - rate * self.buffer
-
-
-def shard_ranges(d, shards):
-    return [(k * d // shards, (k + 1) * d // shards) for k in range(shards)]
 
 
 class DoubleSqueeze(Squeezing, GradientAlgorithm):

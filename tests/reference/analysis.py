@@ -59,10 +59,6 @@ def diameter(nodes, edges):
     return None
 
 
-def is_bipartite(nodes, edges):
-    return any(all(bits >> a & 1 != bits >> b & 1 for a, b in edges) for bits in range(2**nodes))
-
-
 def fewest_edges(nodes, links):
     """links: what is lost together: both directions of an undirected edge, or one directed edge."""
     for size in range(len(links) + 1):
@@ -97,7 +93,9 @@ def structure(nodes, slots):
         "edges": edges_of(slots),
         "directed": not undirected,
         "components": components(nodes, edges),
-        "bipartite": is_bipartite(nodes, pairs),
+        "bipartite": any(
+            all(bits >> a & 1 != bits >> b & 1 for a, b in pairs) for bits in range(2**nodes)
+        ),
         "diameter": diameter(nodes, edges),
         "bridges": sum(components(nodes, w) > components(nodes, plain) for w in without),
         "cut_nodes": sum(
@@ -236,10 +234,6 @@ def cases():
         yield case(n, slots, "uniform", True)
 
 
-def c_number(value):
-    return str(int(value)) if isinstance(value, (bool, int)) else repr(float(value))
-
-
 def with_matrices():
     """(topology, [W of each slot])"""
     for topology, nodes, slots in cases():
@@ -253,7 +247,8 @@ def main():
         fields = ", ".join(found)
         found["worst_loss"] = worst_loss(nodes, slots, ws) if nodes > 2 else 0.0
         text = json.dumps(json.dumps(topology))
-        rows.append(f"    {{{text},\n     {', '.join(c_number(x) for x in found.values())}}},\n")
+        numbers = (int(x) if isinstance(x, int) else float(x) for x in found.values())
+        rows.append(f"    {{{text},\n     {', '.join(map(repr, numbers))}}},\n")
     print("/* written by tests/reference/analysis.py */")
     print(f"static const struct {{\n    const char *json;\n    unsigned {fields};")
     print("    double worst_loss;\n} analyses[] = {")

@@ -204,10 +204,6 @@ def rotated(inner, draws, purpose):
     return compress
 
 
-def cumulative(x):
-    return (1 + math.erf(x / math.sqrt(2))) / 2
-
-
 def density(x):
     return math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
 
@@ -218,7 +214,7 @@ def lloyd_max(bits):
     points = np.linspace(-2, 2, 1 << bits)
     for _ in range(4000):
         edges = [-30, *((points[1:] + points[:-1]) / 2), 30]
-        mass = np.diff([cumulative(x) for x in edges])
+        mass = np.diff([math.erf(x / math.sqrt(2)) / 2 for x in edges])
         points = -np.diff([density(x) for x in edges]) / mass
     return points
 

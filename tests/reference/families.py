@@ -290,10 +290,6 @@ def basis(n, offset):
     return np.eye(n) / n + (n - 1) / n * shift(n, offset)
 
 
-def d_equistatic(n, degree, seed=1):
-    return [sum(basis(n, u) for u in random_offsets(n, n - 1, degree, seed)) / degree]
-
-
 def u_equistatic(n, degree, seed=1):
     return [
         sum(basis(n, u) + basis(n, u).T for u in random_offsets(n, (n - 1) // 2, degree // 2, seed))
@@ -490,7 +486,9 @@ MATRICES = {
     ],
     "de-bruijn": de_bruijn,
     "kautz": kautz,
-    "d-equistatic": d_equistatic,
+    "d-equistatic": lambda n, degree, seed=1: [
+        sum(basis(n, u) for u in random_offsets(n, n - 1, degree, seed)) / degree
+    ],
     "u-equistatic": u_equistatic,
     "one-peer-exponential": lambda n: [(np.eye(n) + shift(n, u)) / 2 for u in exponents(n)],
     "one-peer-hypercube": lambda n: [

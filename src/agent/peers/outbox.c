@@ -106,13 +106,6 @@ uint32_t sl_outbox_row(const sl_outbox *box, uint32_t most) {
     return fit < most ? (uint32_t)fit : most;
 }
 
-int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error) {
-    const sl_payload *payload = &box->payloads[part];
-    return box->lender == NULL ? 0
-                               : box->lender->vouch(box->lender->context, payload->data,
-                                                    payload->bytes / sizeof(float), error);
-}
-
 sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part, uint32_t behind) {
     const sl_payload *first = &box->payloads[part], *last = &box->payloads[behind - 1];
     const size_t before = (size_t)((const char *)last->data - (const char *)first->data);
@@ -126,4 +119,11 @@ sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part, uint32_t behind) {
                       .scalar = sl_node_scalar(box->node, part),
                       .payload_bytes = (uint32_t)(before + last->bytes),
                       .payload_sum = box->checksums[part]};
+}
+
+int sl_outbox_vouch(const sl_outbox *box, uint32_t part, uint32_t behind, sl_error *error) {
+    const size_t bytes = sl_outbox_frame(box, part, behind).payload_bytes;
+    return box->lender == NULL ? 0
+                               : box->lender->vouch(box->lender->context, box->payloads[part].data,
+                                                    bytes / sizeof(float), error);
 }

@@ -47,9 +47,9 @@ uint32_t sl_outbox_publish(sl_outbox *box, sl_copies *copies, uint32_t part, uin
 /* How many parts may one frame be of, for a neighbour that reads them where they are, and so many
  * at most? The first is encoded. */
 uint32_t sl_outbox_row(const sl_outbox *box, uint32_t most);
-/* May an encoded part be sent now? 0, or the lender's error. Its checksum was taken before, or it
+/* May encoded parts be sent now? 0, or the lender's error. Its checksum was taken before, or it
  * was copied: what changes after this is refused by its receiver, or of no effect. */
-int sl_outbox_vouch(const sl_outbox *box, uint32_t part, sl_error *error);
+int sl_outbox_vouch(const sl_outbox *box, uint32_t part, uint32_t behind, sl_error *error);
 /* What the frame of encoded parts says beside its sender and its counts. */
 sl_frame sl_outbox_frame(const sl_outbox *box, uint32_t part, uint32_t behind);
 

@@ -181,7 +181,7 @@ int sl_neighbour_send_part(sl_neighbour *n, sl_outbox *outbox, sl_error *error) 
                                     : sl_outbox_keep(outbox, &n->side->copies, part, reads);
     if (!published && !reads)
         sl_outbox_sum(outbox, part);
-    const int vouched = sl_outbox_vouch(outbox, part, error);
+    const int vouched = sl_outbox_vouch(outbox, part, behind, error);
     if (vouched != 0)
         return vouched;
     sl_frame frame = sl_outbox_frame(outbox, part, behind);
