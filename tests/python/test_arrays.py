@@ -101,9 +101,7 @@ def test_calls_in_the_wrong_order_are_refused(scene):
     def train(rank):
         x = numpy.zeros(4, dtype="f4")
         peer = starling.join(None, x)
-        with peer.exchange():
-            refused(lambda: peer.begin(), "under way")
-            refused(lambda: peer.mix(), "under way")
+        peer.mix()
         refused(lambda: peer.begin(numpy.zeros(3, dtype="f4")), "3 numbers", "4")
         refused(lambda: peer.attach(None), "torch module")
         peer.leave()

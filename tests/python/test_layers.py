@@ -15,7 +15,6 @@ import ctypes  # noqa: E402
 from _torch import torch  # noqa: E402
 
 import starling  # noqa: E402
-from _peers import roster  # noqa: E402
 from _scene import check, run_tests  # noqa: E402
 
 EXPERIMENT = {
@@ -23,7 +22,6 @@ EXPERIMENT = {
     "transport": {"buckets": "layers", "chunk_bytes": 4096},
 }
 GPU = torch.device("cuda:0")
-MAKING = threading.Lock()  # of models, as torch has one seed
 
 
 def wait(stream):
@@ -78,15 +76,14 @@ def backward(loss):
     thread.join()
 
 
-def train(join, on_gpu):
-    with MAKING:
-        torch.manual_seed(7)
-        linear = [torch.nn.Linear(*sides) for sides in ((9, 60), (60, 60), (60, 3))]
+def train(on_gpu):
+    torch.manual_seed(7)
+    linear = [torch.nn.Linear(*sides) for sides in ((9, 60), (60, 60), (60, 3))]
     model = torch.nn.Sequential(linear[0], torch.nn.Tanh(), *linear[1:])
     if on_gpu:
         moved(model)
     optimizer = torch.optim.AdamW(model.parameters(), 0.01)
-    peer = join(model)
+    peer = starling.join(None, model)
     peer.attach(optimizer)
     if on_gpu:
         for module in model:
@@ -105,25 +102,7 @@ def train(join, on_gpu):
 
 
 def simulated(experiment, on_gpu):
-    return starling.simulate(
-        2, lambda _: train(lambda model: starling.join(None, model), on_gpu), experiment
-    )
-
-
-def as_agents(experiment):
-    """Each on a thread."""
-    found, addresses = [None, None], roster(2)
-
-    def work(rank):
-        places = {"rank": rank, "roster": addresses}
-        found[rank] = train(lambda model: starling.join(experiment, model, **places), True)
-
-    threads = [threading.Thread(target=work, args=(rank,)) for rank in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return found
+    return starling.simulate(2, lambda _: train(on_gpu), experiment)
 
 
 def test_by_layers_on_a_gpu_has_the_bits_of_whole_rounds(scene):
@@ -135,8 +114,7 @@ def test_by_layers_on_a_gpu_has_the_bits_of_whole_rounds(scene):
         experiment["transport"] = {**EXPERIMENT["transport"], "overlap": "layers"}
         experiment["device"] = "cuda:0"
         before = Stream.waited
-        for found in (simulated(experiment, True), as_agents(experiment)):
-            check(all(map(torch.equal, host, found)), f"{algorithm}: other bits")
+        check(all(map(torch.equal, host, simulated(experiment, True))), f"{algorithm}: other bits")
         check(Stream.waited > before, "no stream has waited for another")
 
 

@@ -127,38 +127,6 @@ def test_simulated_arrays_go_on(scene):
                 check(x.tobytes() == other.tobytes(), f"{algorithm}, {work.__name__}: other bits")
 
 
-def test_a_list_of_arrays_goes_on(scene):
-    experiment = of(OVERLAP, 2)
-
-    def train(peer, xs, steps):
-        for _ in range(steps):
-            peer.end()
-            for x in xs:
-                x -= 0.1 * (x - peer.rank)
-            peer.begin()
-        state = peer.state_dict()
-        kept = [x.copy() for x in xs]
-        peer.end()
-        return kept, state
-
-    def begin(rank, steps):
-        with starling.join(None, [numpy.ones(3, "f4") * rank, numpy.ones(4, "f4")]) as peer:
-            return train(peer, peer._given, steps)
-
-    def go_on(rank, saved):
-        xs, state = saved[rank]
-        with starling.join(None, xs, start=False) as peer:
-            peer.load_state_dict(state)
-            return train(peer, xs, 3)
-
-    whole = starling.simulate(2, lambda rank: begin(rank, 7), experiment)
-    half = starling.simulate(2, lambda rank: begin(rank, 4), experiment)
-    found = starling.simulate(2, lambda rank: go_on(rank, half), experiment)
-    for (xs, state), (others, other) in zip(found, whole):
-        check(all((x == y).all() for x, y in zip(xs, others)), (xs, others))
-        check((state["session"] == other["session"]).all(), "other states")
-
-
 def test_who_waited_for_an_average_goes_on(scene):
     """Higher ranks have fewer rounds before it: the others' move their models meanwhile."""
 

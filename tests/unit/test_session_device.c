@@ -397,17 +397,6 @@ START_TEST(what_may_be_registered_is_not_borrowed) {
     }
 }
 
-START_TEST(a_session_on_the_cpu_has_no_stream) {
-    static const char host[] = "{\"topology\": {\"nodes\": 1, \"family\": \"complete\"}}";
-    sl_session *s;
-    options.rank = 0;
-    EXPECT_WELL(sl_session_join(&s, host, D, &options, &error));
-    ck_assert_int_eq(sl_session_stream(s, NULL, &error), SL_EINVAL);
-    ck_assert_str_eq(error.text, "stream: device is \"cpu\", which has none; x on a GPU needs "
-                                 "device \"cuda:N\" in the experiment");
-    sl_session_abort(&s, NULL);
-}
-
 START_TEST(agents_of_a_host_take_its_gpus_in_turn) {
     char reason[SL_DEVICE_TEXT_MAX], found[SL_DEVICE_NAME_MAX], expected[SL_DEVICE_NAME_MAX];
     setenv("STARLING_DEVICES", "3", 1); /* of the emulated device */
