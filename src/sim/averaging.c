@@ -87,11 +87,13 @@ static bool is_under(const simulator *s, const sl_scene_view *v) {
     return false;
 }
 
+/* Nodes at their own times come to an older view later than others to a newer one. */
 static const sl_scene_view *last_view(const simulator *s) {
-    const sl_scene_view *v = s->scene.made;
-    while (v != NULL && !is_under(s, v))
-        v = v->before;
-    return v;
+    const sl_scene_view *last = NULL;
+    for (const sl_scene_view *v = s->scene.made; v != NULL; v = v->before)
+        if (is_under(s, v) && (last == NULL || v->view.exchange > last->view.exchange))
+            last = v;
+    return last;
 }
 
 bool sl_sim_ends_with(const simulator *s, uint32_t rank) {
