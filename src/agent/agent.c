@@ -300,6 +300,18 @@ static bool fail_untaken(sl_agent *a) {
     return true;
 }
 
+/* Nobody that it reaches may be a member any more, and know it. */
+static bool fail_unagreed(sl_agent *a) {
+    sl_error missing;
+    const bool rests = sl_cohort_rests(&a->cohort) && sl_machine_name_wait(&a->node, &missing) == 0;
+    if (rests)
+        sl_agent_fail_here(a, SL_EPEER,
+                           "the members have not agreed on who goes on within %g s "
+                           "(transport.round_timeout_s)",
+                           a->settings.experiment->transport.round_timeout_s);
+    return rests;
+}
+
 /* A gradient may take as long as it likes. A call waits for the others; rounds that it answers
  * meanwhile are progress too. */
 static void fail_late(sl_agent *a) {
@@ -309,7 +321,7 @@ static void fail_late(sl_agent *a) {
         fail_call(a);
     else if (sl_cohort_is_outside(&a->cohort))
         sl_members_stay_out(a, "nobody of them agreed on its return in time");
-    else if (!sl_worker_busy(a->worker) && !fail_untaken(a))
+    else if (!sl_worker_busy(a->worker) && !fail_untaken(a) && !fail_unagreed(a))
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
 }
 

@@ -62,7 +62,9 @@ void loss_judge(const peer *p, bool verbose) {
     seeds_count("joined", p->rank == drawn.s.nodes && p->result == 0);
     const bool outside = (p->joins && strstr(p->error.text, "wants to join") != NULL) ||
                          (p->yields && p->struck && p->recorded == 0);
-    const bool alone = strstr(p->error.text, "gone on without") != NULL || outside ||
+    const bool unagreed = p->struck && others_were_through(p) &&
+                          strstr(p->error.text, "have not agreed on who goes on") != NULL;
+    const bool alone = strstr(p->error.text, "gone on without") != NULL || outside || unagreed ||
                        (gave_all && p->result == SL_EDIVERGED) ||
                        (p->spoiled && p->result == SL_EDIVERGED);
     const bool stopped = p->joins && p->leaves_s > 0 && p->result == SL_ESTOPPED; /* not in yet */
