@@ -205,7 +205,8 @@ static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *
                                                    : sl_repeated_view(r, rank, any, error);
 }
 
-/* At rest the model may be the server's, whose parts are not counted any more once all have come. */
+/* At rest the model may be the server's, whose parts are not counted any more once all have come.
+ */
 static int do_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
     if (r->pattern == SL_PATTERN_COMMITS && act->version_count > 0) {
         if (!sl_repeated_has_begun(r, rank))
