@@ -212,11 +212,7 @@ def run_peers(scene, experiment, body=BODY, rounds="6", codes=(0, 0, 0, 0), stri
         strike(peers)
     ended = peers.wait(60)
     check(tuple(code for code, _, _ in ended) == tuple(codes), ended)
-    return [starling_line(output) for code, output, _ in ended if code == 0]
-
-
-def starling_line(output):
-    return json.loads(output.splitlines()[-1])
+    return [json.loads(out.splitlines()[-1]) for code, out, _ in ended if code == 0]
 
 
 def test_nothing_is_said_before_the_first_model_is_there(scene):
