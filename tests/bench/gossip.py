@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Starling's exchanges beside its peers', on one host, in turns: the tables of docs/benchmarks.md.
 
-    gossip       a gossip round beside OpenMPI's, in shared memory and over tcp
+    gossip       a gossip round beside OpenMPI's (memory, tcp), and beside what memory allows
     all-reduce   the ring all-reduce beside MPI_Allreduce, and Gloo's through PyTorch
     forms        every form of all-reduce beside Open MPI's own algorithms, forced in turn
     compressed   a CHOCO-SGD round beside a dense one; with --mbit on links of that rate (root)
@@ -44,6 +44,7 @@ def gossip(options, nodes, size):
     if _bench.has_mpi(options.build):
         found["OpenMPI"] = _bench.mpi(options.build, nodes, *size, ways=())
         found["OpenMPI, tcp"] = _bench.mpi(options.build, nodes, *size)
+        found["memory"] = _bench.mpi(options.build, nodes, *size, "memory", ways=())
     return found
 
 

@@ -3,11 +3,15 @@
  *   mpirun -n N peer_mpi D ROUNDS            Isend/Irecv with both ring neighbours, then x = w (x +
  *                                            a + b)
  *   mpirun -n N peer_mpi D ROUNDS allreduce  the exact average over all N instead
+ *   mpirun -n N peer_mpi D ROUNDS memory     what memory allows: neighbours' vectors are read where
+ *                                            they are, and each turn's average stands beside the
+ * last
  *
  * Prints one JSON line (bench.h). _bench.py holds the mpirun options that are used.
  */
 #include <mpi.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -18,8 +22,9 @@ enum { WARMUP_ROUNDS = 3 };
 typedef struct ring {
     int rank, nodes, degree, peers[2];
     size_t dimension;
-    float *x;       /* (dimension) */
-    float *from[2]; /* (degree, dimension) */
+    float *x;         /* (dimension) */
+    float *from[2];   /* (degree, dimension) */
+    ptrdiff_t behind; /* memory: where each one's next average stands */
 } ring;
 
 static float *allocate(size_t count) {
@@ -32,6 +37,19 @@ static float *allocate(size_t count) {
     return v;
 }
 
+static void mix(const ring *r, float *to) {
+    const float w = bench_weight(r->nodes), *x = r->x, *a = r->from[0], *b = r->from[1];
+    if (r->degree == 1) {
+#pragma GCC ivdep
+        for (size_t i = 0; i < r->dimension; i++)
+            to[i] = w * (x[i] + a[i]);
+    } else {
+#pragma GCC ivdep
+        for (size_t i = 0; i < r->dimension; i++)
+            to[i] = w * (x[i] + a[i] + b[i]);
+    }
+}
+
 static void gossip(ring *r) {
     MPI_Request requests[4];
     int count = 0;
@@ -42,16 +60,26 @@ static void gossip(ring *r) {
         MPI_Isend(r->x, (int)r->dimension, MPI_FLOAT, r->peers[p], 0, MPI_COMM_WORLD,
                   &requests[count++]);
     MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
-    float w = bench_weight(r->nodes);
-    float *restrict x = r->x;
-    const float *restrict a = r->from[0], *restrict b = r->from[1];
-    if (r->degree == 1) {
-        for (size_t i = 0; i < r->dimension; i++)
-            x[i] = w * (x[i] + a[i]);
-    } else {
-        for (size_t i = 0; i < r->dimension; i++)
-            x[i] = w * (x[i] + a[i] + b[i]);
-    }
+    mix(r, r->x);
+}
+
+/* Who begins a round has ended the last one, as all have: see timed_round. */
+static void read_in_place(ring *r) {
+    mix(r, r->x + r->behind);
+    r->x += r->behind;
+    for (int p = 0; p < r->degree; p++)
+        r->from[p] += r->behind;
+    r->behind = -r->behind;
+}
+
+static void open_memory(ring *r) {
+    const MPI_Aint bytes = (MPI_Aint)(2 * r->dimension * sizeof(float));
+    MPI_Win window;
+    MPI_Win_allocate_shared(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &r->x, &window);
+    memset(r->x, 0, (size_t)bytes);
+    for (int p = 0; p < r->degree; p++)
+        MPI_Win_shared_query(window, r->peers[p], &(MPI_Aint){0}, &(int){0}, &r->from[p]);
+    r->behind = (ptrdiff_t)r->dimension;
 }
 
 static void average(ring *r) {
@@ -87,16 +115,20 @@ int main(int argc, char **argv) {
     MPI_Init(&argc, &argv);
     ring r = {.dimension = argc > 1 ? strtoull(argv[1], NULL, 10) : 0};
     int rounds = argc > 2 ? atoi(argv[2]) : 0;
-    bool allreduce = argc > 3 && strcmp(argv[3], "allreduce") == 0;
+    bool allreduce = argc > 3 && strcmp(argv[3], "allreduce") == 0,
+         memory = argc > 3 && strcmp(argv[3], "memory") == 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &r.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &r.nodes);
     if (r.dimension < 1 || r.dimension > INT32_MAX || rounds < 1 || r.nodes < 2) {
-        fprintf(stderr, "usage: mpirun -n N>=2 peer_mpi DIMENSION ROUNDS [allreduce]\n");
+        fprintf(stderr, "usage: mpirun -n N>=2 peer_mpi DIMENSION ROUNDS [allreduce | memory]\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     r.degree = bench_ring(r.rank, r.nodes, r.peers);
-    r.x = allocate(r.dimension);
-    for (int p = 0; p < r.degree && !allreduce; p++)
+    if (memory)
+        open_memory(&r);
+    else
+        r.x = allocate(r.dimension);
+    for (int p = 0; p < r.degree && !allreduce && !memory; p++)
         r.from[p] = allocate(r.dimension);
     bench_fill(r.x, r.dimension, r.rank);
 
@@ -104,19 +136,15 @@ int main(int argc, char **argv) {
     if (!times)
         MPI_Abort(MPI_COMM_WORLD, 1);
     for (int i = -WARMUP_ROUNDS; i < rounds; i++) {
-        double ms = timed_round(&r, allreduce ? average : gossip);
+        double ms = timed_round(&r, allreduce ? average : memory ? read_in_place : gossip);
         if (i >= 0)
             times[i] = ms;
         else if (i == -WARMUP_ROUNDS)
             check_first_round(&r, allreduce);
     }
     if (r.rank == 0)
-        bench_report(allreduce ? "mpi-allreduce" : "mpi", r.nodes, r.dimension, times,
-                     (size_t)rounds);
+        bench_report(argc > 3 ? argv[3] : "mpi", r.nodes, r.dimension, times, (size_t)rounds);
     free(times);
-    free(r.x);
-    free(r.from[0]);
-    free(r.from[1]);
     MPI_Finalize();
     return 0;
 }
