@@ -28,7 +28,7 @@ void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
                                         [SL_KEY_COUNT] = "or an integer",
                                         [SL_KEY_REALS] = "a rising list of numbers",
                                         [SL_KEY_FACTORS] = "a list of numbers",
-                                        [SL_KEY_ROWS] = "a list of equally long lists of numbers",
+                                        [SL_KEY_ROWS] = "a list of numbers, or of equally long lists of numbers,",
                                         [SL_KEY_U32S] = "a list of integers",
                                         [SL_KEY_U64S] = "a rising list of integers"};
     size_t at = 0;
@@ -221,15 +221,18 @@ static bool read_choice_or_reals(const sl_key *k, int *choice, sl_reals *reals, 
     return true;
 }
 
+/* A list of numbers is one row. */
 static bool read_rows(const sl_key *k, sl_number_rows *out, json_t *list) {
-    json_t *row, *item;
-    size_t i, j;
-    out->rows = json_array_size(list);
-    out->columns = json_array_size(json_array_get(list, 0));
+    const bool is_row = json_is_number(json_array_get(list, 0));
+    json_t *item;
+    size_t j;
+    out->rows = is_row ? 1 : json_array_size(list);
+    out->columns = json_array_size(is_row ? list : json_array_get(list, 0));
     if (!json_is_array(list) || (out->rows > 0 && out->columns == 0) ||
         out->rows * out->columns > k->length_max)
         return false;
-    json_array_foreach(list, i, row) {
+    for (size_t i = 0; i < out->rows; i++) {
+        json_t *row = is_row ? list : json_array_get(list, i);
         if (json_array_size(row) != out->columns)
             return false;
         json_array_foreach(row, j, item) {

@@ -379,7 +379,7 @@ static const sl_key behind[] = {
              "or with latency_ms"},
     {"network.compute_ms", .is_later = true, .type = SL_KEY_ROWS, AT(network.compute_ms),
      BETWEEN(0, 1e9), .length_max = SL_ROWS_NUMBERS_MAX, .fallback = "[]",
-     .help = "virtual time: lists by rank of how long a gradient takes, one list for each gradient "
+     .help = "virtual time: by rank, how long a gradient takes, or one such list for each gradient "
              "by turns; empty = from gradient_ms and speeds"},
     {"network.jitter", .is_later = true, .type = SL_KEY_REAL, AT(network.jitter), BETWEEN(0, 1),
      .fallback = "0",

@@ -40,7 +40,7 @@ def averaged(starling, topology, rounds, mbit, latency, links=(), compute=None):
     network = {"bandwidth_mbit": mbit, "latency_ms": latency, "gradient_ms": 1e-9}
     network["links"] = links
     if compute is not None:
-        network["compute_ms"] = [compute]
+        network["compute_ms"] = compute
     what = graph, {"name": "d-psgd"}, {"learning_rate": 0}, *nothing, x0
     run = simulate(starling, *what, rounds, recorded, network)
     errors = {k: np.linalg.norm(x[:, : graph.n] - 1 / graph.n, 2) for k, x in run.models.items()}

@@ -302,7 +302,7 @@ def of_matrices():
     text += "matrix that is factored, of algorithm.rank 2"
     yield factors(2, [6, 5], start=[[1, 0]] * 4), text
     uneven = factors(2, [6, 5], start=[[1, 0], [1]])
-    yield uneven, "a list of equally long lists of numbers"
+    yield uneven, "equally long lists of numbers"
     yield factors(2, [6, 5], compressor="top-k"), VECTORS
 
 

@@ -15,7 +15,7 @@ RING = {"family": "ring", "nodes": 4}
 PAIRS = {"topology": RING, "algorithm": "ad-psgd"}
 STALE = {"topology": RING, "algorithm": {"name": "d-psgd", "staleness": 2}}
 LATE = {"topology": RING, "algorithm": {"name": "sgp", "overlap_rounds": 2}}
-SLOW_3 = {"network": {"compute_ms": [[10, 10, 10, 40]]}}
+SLOW_3 = {"network": {"compute_ms": [10, 10, 10, 40]}}
 ROUNDS = 6
 
 
