@@ -292,7 +292,7 @@ START_TEST(what_is_written_at_home_while_it_is_read_is_nobody_else_s) {
     run_agents(threads, N, train_at_home, world, &options);
     expect_refused(threads[1].result, "x was changed between begin and end", &threads[1].error);
     for (int i = 0; i < N * D; i++)
-        ck_assert(i == D + D / 2 || world->x[0][i] < 100);
+        ck_assert(i == D + D / 2 || world->x[i / D][i % D] < 100);
 }
 
 /* ---- status ---- */
