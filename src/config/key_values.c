@@ -14,23 +14,24 @@ static const char *word_of(const sl_key *k) {
 }
 
 void sl_key_allowed(const sl_key *k, char *out, size_t bytes) {
-    static const char *const kinds[] = {[SL_KEY_TEXT] = "text",
-                                        [SL_KEY_PATH] = "a path",
-                                        [SL_KEY_BOOL] = "true or false",
-                                        [SL_KEY_SWITCH] = "true, false or \"auto\"",
-                                        [SL_KEY_SERVER] = "\"sharded\", or a rank",
-                                        [SL_KEY_U32] = "an integer",
-                                        [SL_KEY_U64] = "an integer",
-                                        [SL_KEY_U64_BY_RANK] = "an integer, or a list of integers,",
-                                        [SL_KEY_REAL] = "a number",
-                                        [SL_KEY_REAL_OR_SETS] = "lists of ranks, or a number",
-                                        [SL_KEY_PARAMETER] = "or a number",
-                                        [SL_KEY_COUNT] = "or an integer",
-                                        [SL_KEY_REALS] = "a rising list of numbers",
-                                        [SL_KEY_FACTORS] = "a list of numbers",
-                                        [SL_KEY_ROWS] = "a list of numbers, or of equally long lists of numbers,",
-                                        [SL_KEY_U32S] = "a list of integers",
-                                        [SL_KEY_U64S] = "a rising list of integers"};
+    static const char *const kinds[] = {
+        [SL_KEY_TEXT] = "text",
+        [SL_KEY_PATH] = "a path",
+        [SL_KEY_BOOL] = "true or false",
+        [SL_KEY_SWITCH] = "true, false or \"auto\"",
+        [SL_KEY_SERVER] = "\"sharded\", or a rank",
+        [SL_KEY_U32] = "an integer",
+        [SL_KEY_U64] = "an integer",
+        [SL_KEY_U64_BY_RANK] = "an integer, or a list of integers,",
+        [SL_KEY_REAL] = "a number",
+        [SL_KEY_REAL_OR_SETS] = "lists of ranks, or a number",
+        [SL_KEY_PARAMETER] = "or a number",
+        [SL_KEY_COUNT] = "or an integer",
+        [SL_KEY_REALS] = "a rising list of numbers",
+        [SL_KEY_FACTORS] = "a list of numbers",
+        [SL_KEY_ROWS] = "a list of numbers, or of equally long lists of numbers,",
+        [SL_KEY_U32S] = "a list of integers",
+        [SL_KEY_U64S] = "a rising list of integers"};
     size_t at = 0;
     if (k->type == SL_KEY_CHOICE || k->type == SL_KEY_CHOICE_OR_REALS) {
         at = (size_t)snprintf(out, bytes, "one of");
