@@ -218,8 +218,7 @@ typedef enum sl_act_kind {
     SL_ACT_GATHER,   /* before it: what was on its way is added, up to these versions */
     SL_ACT_ADD,      /* after its last round: what was on its way to it */
     SL_ACT_GIVES_UP, /* it ends without the final average */
-    SL_ACT_GIVES,    /* its model as it is, for peer, which has asked as number `number`; `to` parts
-                        of an average under way are in it */
+    SL_ACT_GIVES,    /* its model as it is, for peer, which has asked as number `number` */
     SL_ACT_JOINS,    /* as a new process, which begins with the model that peer gave so */
     SL_ACT_RETURNS   /* it goes on with that */
 } sl_act_kind;

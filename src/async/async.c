@@ -486,7 +486,6 @@ void sl_async_give(const sl_async *n, uint32_t peer, uint64_t number, sl_act *ou
     *out = (sl_act){.kind = SL_ACT_GIVES,
                     .peer = peer,
                     .number = number,
-                    .to = n->averager.is_cut ? n->averager.account.parts : n->averager.averaged,
                     .versions = serves ? n->at_rest.come : &n->at_rest.is_over,
                     .version_count = !n->rests ? 0
                                      : serves  ? (uint32_t)n->at_rest.come_count

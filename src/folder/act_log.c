@@ -29,7 +29,7 @@ static const struct {
                          [SL_ACT_GATHER] = {"gather", VERSIONS},
                          [SL_ACT_ADD] = {"add", 0},
                          [SL_ACT_GIVES_UP] = {"gives up", 0},
-                         [SL_ACT_GIVES] = {"gives", PEER | PARTS | VERSIONS},
+                         [SL_ACT_GIVES] = {"gives", PEER | VERSIONS},
                          [SL_ACT_JOINS] = {"joins", PEER},
                          [SL_ACT_RETURNS] = {"returns", PEER}};
 

@@ -205,29 +205,6 @@ static int do_cut_exchange(repeated *r, uint32_t rank, const sl_act *act, bool *
                                                    : sl_repeated_view(r, rank, any, error);
 }
 
-/* Of the average that is under way as a model is given: so many parts are in it. */
-static int average_some(repeated *r, uint32_t rank, uint32_t parts, bool *any, sl_error *error) {
-    const sl_history *h = &r->s->checkpoints->history[rank];
-    sl_async *async = r->s->peers[rank].async;
-    size_t next = r->done[rank] + 1;
-    while (next < h->act_count && h->acts[next].kind != SL_ACT_ANSWER &&
-           h->acts[next].kind != SL_ACT_AVERAGE)
-        next++;
-    if (next == h->act_count)
-        return 0;
-    sl_act open = h->acts[next];
-    open.to = parts;
-    const bool asks = open.kind == SL_ACT_AVERAGE;
-    const uint32_t asker = asks ? rank : open.peer, other = asks ? open.peer : rank;
-    int result = asks ? 0 : ask_again(r, rank, &open, any, error);
-    if (asks && sl_async_asks(async) != open.number)
-        result = let_ask(r, rank, &open, any, error);
-    else if (result == 0)
-        result = exchange(r, asker, other, open.number, parts, error);
-    *any = *any || sl_async_served(async) == parts;
-    return result;
-}
-
 /* At rest the model may be the server's, whose parts are not counted any more once all have come.
  */
 static int do_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_error *error) {
@@ -238,8 +215,6 @@ static int do_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_
         if (server != UINT32_MAX)
             return take_part(r, rank, server, any, error);
     }
-    if (r->pattern == SL_PATTERN_PAIRS && act->to > sl_async_served(r->s->peers[rank].async))
-        return average_some(r, rank, act->to, any, error);
     return sl_repeated_give(r, rank, act, any, error);
 }
 
