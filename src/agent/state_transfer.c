@@ -106,8 +106,6 @@ static void hear_request(sl_agent *a, sl_neighbour *n, const sl_frame *frame) {
     f->asked = frame->step;
     f->copied = false;
     f->sent = f->taken = 0;
-    if (sl_cohort_rests(&a->cohort))
-        sl_state_transfer_offer(a, a->cohort.rested.round);
 }
 
 void sl_state_transfer_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame,
@@ -125,7 +123,8 @@ void sl_state_transfer_hear(sl_agent *a, sl_neighbour *n, const sl_frame *frame,
 
 void sl_state_transfer_offer(sl_agent *a, uint64_t round) {
     sl_state_transfer *f = &a->cohort.transfer;
-    if (f->receiver == NULL || f->copied)
+    const bool averages = a->node.own != NULL && sl_async_averages(a->node.own);
+    if (f->receiver == NULL || f->copied || averages) /* parts of it may be taken back */
         return;
     a->side.vec->copy_out(f->snapshot, sl_machine_model(&a->node),
                           a->settings.task.dimension * sizeof *f->snapshot);
@@ -142,6 +141,8 @@ bool sl_state_transfer_give(sl_agent *a) {
     sl_state_transfer *f = &a->cohort.transfer;
     const size_t elements = elements_of(a), d = a->settings.task.dimension;
     bool any = false;
+    if (sl_cohort_rests(&a->cohort))
+        sl_state_transfer_offer(a, a->cohort.rested.round);
     while (f->receiver != NULL && f->copied && f->sent < d &&
            f->sent < f->taken + PARTS_AHEAD * elements) {
         const size_t count = d - f->sent < elements ? d - f->sent : elements;

@@ -464,6 +464,10 @@ uint32_t sl_async_served(const sl_async *n) {
     return n->averager.averaged;
 }
 
+bool sl_async_averages(const sl_async *n) {
+    return n->averager.phase != SL_AVERAGER_FREE || sl_accounts_are_open(n);
+}
+
 uint32_t sl_async_come(const sl_async *n, uint32_t index) {
     return index < n->owner_count ? n->owners[index].come : 0;
 }

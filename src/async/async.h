@@ -68,6 +68,8 @@ void sl_async_expect(sl_async *node, const sl_act *next);
 
 /* So many parts of the average that it serves are done. */
 uint32_t sl_async_served(const sl_async *node);
+/* Is an average under way, or cut and not known how far it holds? */
+bool sl_async_averages(const sl_async *node);
 /* Server number `index`, by rank; UINT32_MAX: there are not so many. Of its model, that the node
  * waits for: how many parts have come. */
 uint32_t sl_async_server(const sl_async *node, uint32_t index);

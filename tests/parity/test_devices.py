@@ -199,7 +199,7 @@ def check_repeated(starling, name, model="quadratic"):
         out = os.path.join(folder, "out")
         for device in ("cuda:0", "cpu") if model == "quadratic" else ("cuda:0",):
             write(out, "config.json", {**read_json(out, "config.json"), "device": device})
-            again = call(starling, "sim", out, "--replay", env=env)
+            again = call(starling, "sim", out, "--replay", "--out", f"{folder}/{device}", env=env)
             check(again.returncode == 0, f"{device}: {again.stdout[-300:]} {again.stderr}")
 
 
