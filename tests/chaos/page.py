@@ -194,24 +194,27 @@ def a_browser_follows_a_run(scene):
         rounds = "board.run && board.curves.round.length > 2"
         wait_until(lambda: browser.look(rounds), "rounds on the page")
         check(len(browser.look(NODES)) == 8, "nodes")
-        check(not any("gone" in kind for kind, _ in browser.look(NODES)), browser.look(NODES))
+        wait_until(lambda: not any("gone" in kind for kind, _ in browser.look(NODES)), "all there")
         by_keyboard(browser)
         os.kill(scene.agents()[3], signal.SIGKILL)
-        grey = lambda: "gone" in browser.look(NODES)[3][0]  # noqa: E731
-        wait_until(grey, "node 3 grey")
-        said = lambda: "7 of 8 nodes" in browser.look("state.innerText")  # noqa: E731
-        wait_until(said, "the view in the head")
+        wait_until(lambda: "gone" in browser.look(NODES)[3][0], "node 3 grey")
+        wait_until(lambda: "7 of 8 nodes" in browser.look("state.innerText"), "view in the head")
         lost = [row for row in browser.look(CELLS, "#events-table") if "is lost" in row[-1]]
         check(lost and "agent 3 is lost" in lost[0][-1], lost)
         running.interrupt().wait(60)
-        over = lambda: browser.look("state.innerText").startswith("stopped")  # noqa: E731
-        wait_until(over, "the end in the head")
+        wait_until(lambda: browser.look("state.innerText").startswith("stopped"), "end in the head")
         browser.requests()
         check(not (heard := browser.complaints()), heard)
+        last = read_lines(folder, "consensus.jsonl")[-1]
+        ahead = {**read_lines(folder, "metrics-0.jsonl")[-1], "round": last["round"] + 40}
+        with open(os.path.join(folder, "metrics-0.jsonl"), "a") as file:
+            file.write(json.dumps(ahead) + "\n")  # of a round that the others have not told of
         shown, address = serve(scene, folder)
         browser.driver.get(address)
         wait_until(lambda: browser.look("board.run !== undefined"), "the finished run")
-        captions, last = browser.look(CAPTION), read_lines(folder, "consensus.jsonl")[-1]
+        captions, exposed = browser.look(CAPTION), fetch(address + "metrics")[1].decode()
+        told = re.search(r"\nstarling_consensus_distance (\S+)", exposed)
+        check(told and near(float(told[1]), last["consensus_distance"]), exposed)
         check(f"round {last['round']}" in captions[2], captions)
         check(f"measured {float('%.3g' % last['consensus_distance']):g}" in captions[2], captions)
         check(browser.look(DRAWN) == 5, "curves of any size")
