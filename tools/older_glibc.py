@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 OLDEST = (2, 35)
-OURS = {"arc4random", "arc4random_buf"}  # tests/bench/arc4random.c
+OURS = {"arc4random", "arc4random_buf"}  # tools/arc4random.c
 NEEDS, FIRST = 0x6FFFFFFE, b"GLIBC_2.2.5"  # SHT_GNU_verneed; what every library asks for
 NEEDED = re.compile(r"\*UND\*.*\(GLIBC_(\d+)\.(\d+)[.\d]*\)\s+(\w+)$", re.M)
 

@@ -24,9 +24,18 @@ static double mean(double sum, uint32_t count) {
     return count > 0 ? sum / count : NAN;
 }
 
-static void write_all(FILE *out, const sl_board_state *s) {
+/* The last one that all have told of: then the distance is known. A lone agent never knows it:
+ * the last one. */
+static const sl_recorded *last_of(const sl_board_state *s) {
     static const sl_recorded none = {.averaged = NAN, .distance = NAN};
-    const sl_recorded *r = s->record_count > 0 ? &s->records[s->record_count - 1] : &none;
+    for (size_t i = s->record_count; i-- > 0;)
+        if (!isnan(s->records[i].distance))
+            return &s->records[i];
+    return s->record_count > 0 ? &s->records[s->record_count - 1] : &none;
+}
+
+static void write_all(FILE *out, const sl_board_state *s) {
+    const sl_recorded *r = last_of(s);
     sl_exposition_number(out, "starling_rounds_total", "counter",
                          "Rounds that are recorded, the last of them.", (double)r->round);
     sl_exposition_number(out, "starling_loss", "gauge", "Mean loss of the nodes' last batches.",

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "arena/window.h"
 #include "base/group.h"
+#include "base/round_up.h"
 #include "config/buffers.h"
 #include "config/overlap.h"
 #include "starling/device.h"
@@ -141,11 +143,12 @@ static kept kept_bytes(const sl_experiment *e, const sl_plan *plan, size_t dimen
                   2 * leaves + serves * keeps * sl_experiment_ranks(e) * message};
 }
 
-/* Where neighbours may read an agent's model it moves (node.h). */
+/* Where neighbours may read an agent's model it moves (node.h), between whole pages. */
 static size_t rooms_bytes(const sl_experiment *e, const sl_node_settings *settings) {
+    const size_t bytes = settings->dimension * sizeof(float);
     return e->transport.memory == SL_MEMORY_AUTO && sl_buckets_of(e) == SL_OVERLAP_NONE &&
                    sl_node_moves(settings)
-               ? (SL_NODE_ROOMS - 1) * settings->dimension * sizeof(float)
+               ? SL_NODE_ROOMS * sl_round_up(bytes, sl_window_unit()) - bytes
                : 0;
 }
 

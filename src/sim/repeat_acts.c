@@ -15,11 +15,12 @@
 #include "base/clock.h"
 #include "sim/repeated.h"
 
-/* Until the ask is over, or so many parts are averaged on both sides. */
+/* Until the ask is over, or so many parts are averaged on both sides. *moved: some were. */
 static int exchange(repeated *r, uint32_t asker, uint32_t other, uint64_t number, uint32_t parts,
-                    sl_error *error) {
+                    bool *moved, sl_error *error) {
     int result = 0;
-    for (bool any = true; any && result == 0;) {
+    *moved = false;
+    for (bool any = true; any && result == 0; *moved = *moved || any) {
         letter **ask = sl_repeated_find_of(r, asker, other, true, number),
                **answer = sl_repeated_find_of(r, other, asker, false, number);
         any = true;
@@ -90,7 +91,9 @@ static int do_ask(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_e
            (is_cut && act->to == 0);
     if (!*any)
         return 0;
-    const int result = exchange(r, rank, act->peer, act->number, is_cut ? act->to : parts, error);
+    const int result =
+        exchange(r, rank, act->peer, act->number, is_cut ? act->to : parts, any, error);
+    *any = *any || is_cut;
     return result == 0 && is_cut
                ? sl_repeated_deliver(r, rank, &(sl_event){.type = SL_EVENT_CUT}, error)
                : result;
@@ -103,6 +106,7 @@ static int ask_again(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
     const size_t before = r->done[rank];
     const uint32_t asker = act->peer, parts = act->to;
     const uint64_t number = act->number;
+    bool moved = false;
     int result = 0;
     if (!sl_repeated_is_lost(r, asker) || !sl_repeated_share_view(r, asker, rank))
         return 0;
@@ -111,9 +115,9 @@ static int ask_again(repeated *r, uint32_t rank, const sl_act *act, bool *any, s
     if (sl_async_asks(r->s->peers[asker].async) != number)
         result = let_ask(r, asker, &r->again, any, error);
     if (result == 0)
-        result = exchange(r, asker, rank, number, parts, error);
+        result = exchange(r, asker, rank, number, parts, &moved, error);
     r->again_of = UINT32_MAX;
-    *any = *any || r->done[rank] > before;
+    *any = *any || moved || r->done[rank] > before;
     return result;
 }
 

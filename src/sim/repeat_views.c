@@ -11,18 +11,21 @@ struct sl_given {
     float model[]; /* (dimension) */
 };
 
-/* Of its log of events the last one of that number: a run that went on has begun it again. NULL:
- * there is none. */
+/* Of its log of events the last one of that number: a run that went on has begun it again. A later
+ * process of its rank, or one that returned to others, may have been in another of that number.
+ * NULL: there is none. */
 const sl_log_entry *sl_repeated_next_view(const repeated *r, uint32_t rank) {
     const sl_history *h = &r->s->checkpoints->history[rank];
-    const sl_log_entry *found = NULL;
-    size_t at = r->done[rank];
+    size_t at = r->done[rank], later = 0;
     while (at < h->act_count && h->acts[at].kind != SL_ACT_VIEW)
         at++;
-    for (size_t i = 0; i < h->count && at < h->act_count; i++)
-        if (h->entries[i].kind == SL_LOG_VIEW && h->entries[i].exchange == h->acts[at].number)
-            found = &h->entries[i];
-    return found;
+    for (size_t i = at + 1; i < h->act_count; i++)
+        later += h->acts[i].kind == SL_ACT_VIEW && h->acts[i].number == h->acts[at].number;
+    for (size_t i = h->count; i-- > 0 && at < h->act_count;)
+        if (h->entries[i].kind == SL_LOG_VIEW && h->entries[i].exchange == h->acts[at].number &&
+            later-- == 0)
+            return &h->entries[i];
+    return NULL;
 }
 
 static int find_view(repeated *r, uint32_t rank, const sl_scene_view **out, sl_error *error) {

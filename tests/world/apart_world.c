@@ -16,7 +16,7 @@
  * the simulator in the order of their acts, has the same models, bit for bit;
  *   - where nothing else happens than that all are killed, and rates are 0: averages of two, and
  *     push-sum with what is on its way, keep the mean of the first models;
- *   - both of a pair have averaged the same parts of an ask, unless one was lost or silent;
+ *   - both of a pair have averaged the same parts of an ask, where none of them was struck;
  *   - the same seed is the same run.
  */
 #include <math.h>
@@ -336,19 +336,6 @@ static void judge(const peer *p, bool verbose) {
     seeds_count("joined", p->joins && p->result == 0);
 }
 
-/* No view of `rank` was without that peer. */
-static bool has_always(uint32_t rank, const peer *p) {
-    const sl_history *h = &histories[rank];
-    bool is_there = p->killed_s == 0;
-    for (const sl_log_entry *e = h->entries; e < h->entries + h->count; e++) {
-        bool has = e->kind == SL_LOG_CUT;
-        for (uint32_t i = 0; !has && i < e->members; i++)
-            has = e->ranks[i] == p->rank;
-        is_there = is_there && has;
-    }
-    return is_there;
-}
-
 static uint32_t parts_of(uint32_t rank, uint32_t server, const sl_act *answer) {
     const sl_history *h = &histories[rank];
     for (const sl_act *a = h->acts; a < h->acts + h->act_count; a++)
@@ -357,12 +344,10 @@ static uint32_t parts_of(uint32_t rank, uint32_t server, const sl_act *answer) {
     return answer->to; /* nothing is known of it */
 }
 
-/* Both of a pair have averaged the same parts, unless the asker was silent: then all stays. */
 static void judge_averages(const peer *p) {
     const sl_history *h = &histories[p->rank];
     for (const sl_act *a = h->acts; a < h->acts + h->act_count; a++)
-        if (a->kind == SL_ACT_ANSWER && peers[a->peer].wakes_s == 0 &&
-            has_always(p->rank, &peers[a->peer]) && has_always(a->peer, p) &&
+        if (a->kind == SL_ACT_ANSWER && !p->struck && !peers[a->peer].struck &&
             parts_of(a->peer, p->rank, a) != a->to)
             world_fail("agent %u has averaged %u parts with agent %u, which has %u", p->rank, a->to,
                        a->peer, parts_of(a->peer, p->rank, a));

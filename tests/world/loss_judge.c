@@ -41,6 +41,11 @@ static bool came_too_late(const peer *p) {
            strstr(p->error.text, "have gone on without this agent") != NULL;
 }
 
+/* Who begins first is ahead of whoever did not come by no more rounds than there are edges. */
+static bool start_failed(const peer *p) {
+    return p->recorded < drawn.s.nodes && strstr(p->error.text, "did not come up within") != NULL;
+}
+
 void loss_judge(const peer *p, bool verbose) {
     if (!peer_judge(p, verbose) || p->rank == drawn.liar) /* it gets what it asked for */
         return;
@@ -61,7 +66,7 @@ void loss_judge(const peer *p, bool verbose) {
         world_fail("agent %u ended well, with numbers that are not finite", p->rank);
     seeds_count("joined", p->rank == drawn.s.nodes && p->result == 0);
     const bool outside = (p->joins && strstr(p->error.text, "wants to join") != NULL) ||
-                         (p->yields && p->struck && p->recorded == 0);
+                         (p->yields && p->struck && (p->recorded == 0 || start_failed(p)));
     const bool unagreed = p->struck && others_were_through(p) &&
                           strstr(p->error.text, "have not agreed on who goes on") != NULL;
     const bool alone = strstr(p->error.text, "gone on without") != NULL || outside || unagreed ||

@@ -87,22 +87,22 @@
     };
   }
 
-  /* At the cursor; else the last value that is there. */
   function say(line, at) {
-    const values = shown[line.of];
-    const value = at === null ? values.findLast((one) => one !== null) : values[at];
-    return (line.name ? line.name + " " : "") + line.say(value ?? null);
+    return (line.name ? line.name + " " : "") + line.say(shown[line.of][at] ?? null);
   }
 
+  /* Of the round at the cursor; else of the last one that the first line that is shown has a value
+   * of: of the very last ones not all nodes may have told. */
   function tell(figure) {
-    const rounds = shown.round, at = figure.plot?.cursor.idx ?? null;
     const lines = figure.lines.filter((line) => shown[line.of].some((v) => v !== null));
+    const rounds = shown.round, last = lines.length > 0
+      ? shown[lines[0].of].findLastIndex((v) => v !== null) : rounds.length - 1;
+    const at = figure.plot?.cursor.idx ?? last;
     figure.spans.forEach((span, i) => {
       span.hidden = !lines.includes(figure.lines[i]);
       setText(span.lastChild, say(figure.lines[i], at));
     });
-    const where = rounds.length > 0 ? "round " + (at === null ? rounds.at(-1) : rounds[at])
-      : "nothing is recorded yet";
+    const where = rounds.length > 0 ? "round " + rounds[at] : "nothing is recorded yet";
     setText(figure.where, where);
     figure.box.setAttribute("aria-label", figure.title + ", " + where + ": " +
       lines.map((line) => say(line, at)).join(", "));
