@@ -87,11 +87,20 @@ static bool is_under(const simulator *s, const sl_scene_view *v) {
     return false;
 }
 
+/* A process that was killed in a view may have had another of its number in its log. */
+static bool are_there(const simulator *s, const sl_scene_view *v) {
+    bool all = true;
+    for (uint32_t k = 0; k < v->group.count; k++)
+        all = all && sl_sim_is_there(&s->peers[v->group.ranks[k]]);
+    return all;
+}
+
 /* Nodes at their own times come to an older view later than others to a newer one. */
 static const sl_scene_view *last_view(const simulator *s) {
     const sl_scene_view *last = NULL;
     for (const sl_scene_view *v = s->scene.made; v != NULL; v = v->before)
-        if (is_under(s, v) && (last == NULL || v->view.exchange > last->view.exchange))
+        if (is_under(s, v) && are_there(s, v) &&
+            (last == NULL || v->view.exchange > last->view.exchange))
             last = v;
     return last;
 }
