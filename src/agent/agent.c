@@ -300,7 +300,7 @@ static bool fail_untaken(sl_agent *a) {
     return true;
 }
 
-/* Nobody that it reaches may be a member any more, and know it. */
+/* The others may have left out all that it reaches: then nobody answers. */
 static bool fail_unagreed(sl_agent *a) {
     sl_error missing;
     const bool rests = sl_cohort_rests(&a->cohort) && sl_machine_name_wait(&a->node, &missing) == 0;

@@ -87,7 +87,7 @@ static bool is_under(const simulator *s, const sl_scene_view *v) {
     return false;
 }
 
-/* A process that was killed in a view may have had another of its number in its log. */
+/* Else some of its members ended under another view. */
 static bool are_there(const simulator *s, const sl_scene_view *v) {
     bool all = true;
     for (uint32_t k = 0; k < v->group.count; k++)

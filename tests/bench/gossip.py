@@ -33,15 +33,17 @@ TUNED += ("Rabenseifner",)
 FEW = {"gossip": (1_000_000, _bench.RESNET50), "forms": (256, 262_144, 26_214_400)}
 
 
-def ours(options, nodes, size, *keys):
-    program = _bench.needed(options.build, "gossip_agents")
+def ours(options, nodes, size, *keys, build=None):
+    program = _bench.needed(build or options.build, "gossip_agents")
     return [program, str(nodes), *size, *keys, *options.set]
 
 
 def gossip(options, nodes, size):
     """name -> command"""
     found = {"Starling": ours(options, nodes, size)}
-    if _bench.has_mpi(options.build):
+    if options.beside:
+        found["the other"] = ours(options, nodes, size, build=options.beside)
+    if _bench.has_mpi(options.build) and not options.beside:
         found["OpenMPI"] = _bench.mpi(options.build, nodes, *size, ways=())
         found["OpenMPI, tcp"] = _bench.mpi(options.build, nodes, *size)
         found["memory"] = _bench.mpi(options.build, nodes, *size, "memory", ways=())
@@ -53,8 +55,7 @@ def all_reduce(options, nodes, size):
     if _bench.has_mpi(options.build):
         found["OpenMPI"] = _bench.mpi(options.build, nodes, *size, "allreduce")
     if importlib.util.find_spec("torch"):
-        gloo = os.path.join(_bench.HERE, "peer_gloo.py")
-        found["Gloo"] = [sys.executable, gloo, str(nodes), *size]
+        found["Gloo"] = [sys.executable, f"{_bench.HERE}/peer_gloo.py", str(nodes), *size]
     return found
 
 
@@ -97,14 +98,14 @@ def main():
     parser.add_argument("--nodes", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--dimension", type=int, nargs="+")
     parser.add_argument("--mbit", type=float, help="of each agent's link; default: loopback")
+    parser.add_argument("--beside", metavar="BUILD", help="another Starling, for a gossip round")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     links = contextlib.nullcontext()
     if options.mbit:
         links = Links(options.build, options.nodes[-1], options.mbit, 0)
+        os.environ["GOSSIP_NETNS"] = links.prefix
     with links:
-        if options.mbit:
-            os.environ["GOSSIP_NETNS"] = links.prefix
         for d in options.dimension or FEW.get(options.table, (_bench.RESNET50,)):
             cases = []
             for nodes in options.nodes[-1:] if options.mbit else options.nodes:

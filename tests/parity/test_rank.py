@@ -37,8 +37,7 @@ def averaged(starling, topology, rounds, mbit, latency, links=(), compute=None):
     x0 = np.eye(graph.n, PARAMETERS)
     nothing = np.zeros((graph.n, 1, PARAMETERS)), np.zeros((graph.n, 1))
     recorded = [rounds - 1, rounds] if rounds > 1 else [rounds]
-    network = {"bandwidth_mbit": mbit, "latency_ms": latency, "gradient_ms": 1e-9}
-    network["links"] = links
+    network = {"bandwidth_mbit": mbit, "latency_ms": latency, "gradient_ms": 1e-9, "links": links}
     if compute is not None:
         network["compute_ms"] = compute
     what = graph, {"name": "d-psgd"}, {"learning_rate": 0}, *nothing, x0
