@@ -35,7 +35,7 @@ FEW = {"gossip": (1_000_000, _bench.RESNET50), "forms": (256, 262_144, 26_214_40
 
 def ours(options, nodes, size, *keys, build=None):
     program = _bench.needed(build or options.build, "gossip_agents")
-    return [program, str(nodes), *size, *keys, *options.set]
+    return [program, str(nodes), *size, *keys, *(() if build else options.set)]
 
 
 def gossip(options, nodes, size):
