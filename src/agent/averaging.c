@@ -120,11 +120,12 @@ static bool drain(sl_agent *a) {
     return give_up(a);
 }
 
-/* Somebody of this view has, without a word of leaving. */
+/* Somebody of this view has, without a word of leaving. At rest that may be by the next view, which
+ * this agent has not heard of. */
 static bool has_ended_alone(const sl_agent *a) {
     const sl_neighbour *n = sl_calls_sum_lacks(&a->calls);
     return n != NULL && n->process.bye_received && !n->absence.gone &&
-           !sl_cohort_leaves(&a->cohort, n->rank);
+           !sl_cohort_leaves(&a->cohort, n->rank) && !sl_cohort_rests(&a->cohort);
 }
 
 /* Who was lost does not come: members gather anew under the next view, unless one of them had

@@ -435,7 +435,6 @@ static void give_job(sl_agent *a, const sl_update *update) {
 
 static void begin_goodbye(sl_agent *a) {
     a->phase = PHASE_GOODBYE;
-    a->averaging.stage = SL_AVERAGING_NONE; /* who leaves may have come to it */
     a->outbox.open = false;
     a->times.deadline_s = a->side.now_s + a->settings.experiment->transport.round_timeout_s;
 }
@@ -508,8 +507,9 @@ static void take_update(sl_agent *a, sl_update *update) {
 }
 
 void sl_agent_deliver(sl_agent *a, const sl_event *event) {
+    const bool has_left = a->node.own != NULL && a->saving.left; /* as it is, at rest */
     sl_update update;
-    if (a->phase != PHASE_OVER && step_node(a, event, &update))
+    if (a->phase != PHASE_OVER && !has_left && step_node(a, event, &update))
         take_update(a, &update);
 }
 
@@ -534,7 +534,9 @@ bool sl_agent_computes_apart(const sl_agent *a) {
 }
 
 void sl_agent_depart(sl_agent *a, bool with_all) {
-    if (sl_agent_computes_apart(a)) { /* the worker has no place for another job */
+    sl_saving_leave(a, &a->cohort.tally, with_all);
+    a->averaging.stage = SL_AVERAGING_NONE; /* who leaves may have come to it */
+    if (sl_agent_computes_apart(a)) {       /* the worker has no place for another job */
         a->cohort.leaves = true;
         a->cohort.rest = SL_NODE_HAS_ENDED;
         return;
@@ -544,7 +546,6 @@ void sl_agent_depart(sl_agent *a, bool with_all) {
                               .finished = rested->round == a->settings.task.rounds,
                               .finished_round = *rested};
     a->cohort.rest = SL_NODE_RUNS;
-    sl_saving_leave(a, &a->cohort.tally, with_all);
     perform(a, &update, true);
 }
 

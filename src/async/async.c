@@ -516,7 +516,8 @@ bool sl_async_is_whole(const sl_async *n) {
 const char *sl_async_awaits(const sl_async *n, uint32_t peer) {
     const uint32_t slot = sl_async_slot(n, peer);
     const bool is_done = n->gradient == SL_GRADIENT_NONE && n->state.round == n->settings.rounds;
-    return slot == n->inbox.peer_count || n->gradient == SL_GRADIENT_RUNNING || is_done
+    return slot == n->inbox.peer_count || n->gradient == SL_GRADIENT_RUNNING || is_done ||
+                   sl_async_rests(n) /* nobody sends */
                ? NULL
                : n->pattern->awaits(n, slot);
 }

@@ -6,8 +6,8 @@
  * Agents are killed, asked to leave, and stopped for a while, several of one seed at once;
  * connections break. One is slow in each third seed. In each seventh seed one joins that the run
  * did not begin with, and other processes take the ranks of killed ones. In each fifth all are
- * killed, or lose their power, and the members of the newest whole checkpoint go on from it. Held
- * of each seed:
+ * killed, or lose their power, and the members of the newest whole checkpoint go on from it; in a
+ * third of these one is asked a second before to save, and all end. Held of each seed:
  *   - whoever was not struck ends well, after all its rounds, with finite numbers;
  *   - who was asked to leave has left, or has come to its end before;
  *   - who was stopped has ended as well, or says that the others have gone on;
@@ -34,6 +34,7 @@ enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 18, SLOWER = 
 static const double most_s = 100, leave_s = 2;
 
 static scenario s;
+static bool will_end;   /* all, and go on */
 static bool keeps_mean; /* all that a node does */
 static strike strikes[STRIKES_MAX];
 static uint32_t strike_count, slow;
@@ -54,6 +55,10 @@ static uint32_t rank_count(void) {
 
 static bool is_calm(void) {
     return s.seed % 10 == 2;
+}
+
+static bool ends_saved(void) {
+    return goes_on() && s.seed % 3 == 1;
 }
 
 /* ---- what a seed is ---- */
@@ -264,6 +269,7 @@ static void forget_histories(void) {
 
 /* The cut is there, or all begin again. */
 static void kill_all(void *ignored, uint64_t loses_power) {
+    will_end = false;
     for (uint32_t i = 0; i < s.nodes; i++)
         if (peer_is_up(&peers[i]))
             peer_kill(&peers[i], loses_power != 0);
@@ -288,6 +294,18 @@ static void kill_all(void *ignored, uint64_t loses_power) {
         world_at(world_now() + 0.02 + 0.02 * world_uniform(), peer_start, p, 0);
     }
     seeds_count("runs gone on with", cut.round > 0);
+}
+
+static void end_saved(void *ignored, uint64_t ignored_too) {
+    const peer *p = peers;
+    while (p < peers + s.nodes && (p->agent == NULL || !peer_is_up(p)))
+        p++;
+    if (p < peers + s.nodes)
+        sl_agent_checkpoint(p->agent, true);
+}
+
+static bool are_over(void) {
+    return !will_end && peers_are_over();
 }
 
 static void *be_agent(void *of) {
@@ -400,12 +418,16 @@ static uint64_t run_seed(uint64_t seed, bool verbose) {
     peers_open(rank_count(), be_agent);
     for (uint32_t i = 0; i < s.nodes; i++)
         world_at(first_s + 0.02 * world_uniform(), peer_start, &peers[i], 0);
-    if (goes_on())
-        world_at(first_s + 0.1 + s.rounds * s.gradient_s * world_uniform(), kill_all, NULL,
-                 world_below(2));
+    will_end = goes_on();
+    if (will_end) {
+        const double at_s = first_s + 0.1 + s.rounds * s.gradient_s * world_uniform();
+        if (ends_saved())
+            world_at(at_s, end_saved, NULL, 0);
+        world_at(at_s + ends_saved(), kill_all, NULL, world_below(2));
+    }
     if (may_join())
         world_at(first_s + 0.05 + 0.5 * s.gradient_s * world_uniform(), come, &peers[s.nodes], 0);
-    world_run(first_s + most_s, peers_are_over);
+    world_run(first_s + most_s, are_over);
     for (uint32_t i = 0; i < rank_count(); i++)
         judge(&peers[i], verbose);
     for (uint32_t i = 0; i < rank_count(); i++)
