@@ -36,7 +36,8 @@ void sl_session_hand(sl_session *s, const float *model) {
     sl_session_leave_next(s, model);
     pthread_mutex_lock(&s->shared.mutex);
     s->shared.model = model;
-    s->shared.wish = WISH_NONE;
+    if (s->shared.wish != WISH_GONE) /* which it may wish amid a round, and for good */
+        s->shared.wish = WISH_NONE;
     s->shared.handed = s->shared.driving == DRIVING;
     show(s);
     pthread_cond_broadcast(&s->shared.changed);
@@ -47,6 +48,7 @@ void sl_session_hand(sl_session *s, const float *model) {
             pthread_cond_wait(&s->shared.changed, &s->shared.mutex);
     }
     s->shared.handed = false;
+    s->driver.wish = s->shared.wish;
     pthread_mutex_unlock(&s->shared.mutex);
     sl_session_follow_caller(s);
 }

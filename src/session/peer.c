@@ -62,9 +62,9 @@ static int fulfil(sl_session *s, uint64_t round) {
  * the run has failed. */
 static bool meet(sl_session *s, uint64_t round) {
     sl_error error;
-    if (!sl_session_asks(s->shared.wish) && s->shared.wish != WISH_LEAVE)
+    if (!sl_session_asks(s->driver.wish) && s->driver.wish != WISH_LEAVE)
         return false;
-    const sl_meet purpose = s->shared.wish == WISH_LEAVE ? SL_MEET_END : SL_MEET_SUM;
+    const sl_meet purpose = s->driver.wish == WISH_LEAVE ? SL_MEET_END : SL_MEET_SUM;
     int result = sl_agent_meet(s->process.meets, round, purpose, &error);
     if (result == SL_MEET_SUM)
         result = fulfil(s, round);
@@ -88,8 +88,8 @@ static double gradient(void *context, uint32_t rank, uint64_t round, const float
     sl_session *s = context;
     (void)rank;
     const bool apart = sl_experiment_is_asynchronous(s->experiment);
-    while (s->shared.wish == WISH_SAVE && !apart ? save(s) : meet(s, round))
-        if (s->shared.wish != WISH_LEAVE)
+    while (s->driver.wish == WISH_SAVE && !apart ? save(s) : meet(s, round))
+        if (s->driver.wish != WISH_LEAVE)
             sl_session_hand(s, x);
     sl_session_answer(s, x, g);
     return 0;

@@ -63,7 +63,7 @@ void sl_session_cut(sl_session *s, uint64_t round, const sl_checkpoint_view *vie
     s->caller.moment.round = round;
     s->caller.moment.view = *view;
     s->caller.moment.behind = s->driver.behind;
-    if (s->shared.wish == WISH_SAVE)
+    if (s->driver.wish == WISH_SAVE)
         sl_session_write(s);
 }
 

@@ -184,10 +184,10 @@ static int add_up(void *context, const sl_share *shares, sl_error *error) {
 static sl_wish common_wish(const sl_simulation *m) {
     sl_wish common = WISH_LEAVE;
     for (uint32_t i = 0; i < m->nodes; i++) {
-        if (m->sessions[i]->shared.wish == WISH_ROUND)
+        if (m->sessions[i]->driver.wish == WISH_ROUND)
             return WISH_ROUND;
-        if (sl_session_asks(m->sessions[i]->shared.wish))
-            common = m->sessions[i]->shared.wish;
+        if (sl_session_asks(m->sessions[i]->driver.wish))
+            common = m->sessions[i]->driver.wish;
     }
     return common;
 }
@@ -205,7 +205,7 @@ static void notice_failures(sl_simulation *m) {
             fail(m, &m->sessions[i]->shared.error);
         else if (m->places[i].done && m->places[i].result != 0)
             fail(m, &m->places[i].error);
-        else if (m->sessions[i]->shared.wish == WISH_GONE)
+        else if (m->sessions[i]->driver.wish == WISH_GONE)
             fail_at_once(m, SL_EINVAL, i, "the peer's function returned without leave");
         else if (__atomic_load_n(&m->sessions[i]->shared.stop, __ATOMIC_RELAXED))
             fail_at_once(m, SL_ESTOPPED, i, "stopped on request");
@@ -219,7 +219,7 @@ static void fulfil(sl_simulation *m) {
         fail(m, &error);
     m->saves = result == 0 && sl_session_saves(m->sessions[0]);
     for (uint32_t i = 0; i < m->nodes && result == 0 && !m->saves; i++)
-        if (sl_session_asks(m->sessions[i]->shared.wish))
+        if (sl_session_asks(m->sessions[i]->driver.wish))
             sl_session_hand(m->sessions[i], m->sessions[i]->shared.model);
 }
 
@@ -292,7 +292,7 @@ static uint64_t round_of_meeting(const sl_simulation *m) {
 }
 
 static bool comes(const sl_session *s) {
-    return sl_session_asks(s->shared.wish) || s->shared.wish == WISH_LEAVE;
+    return sl_session_asks(s->driver.wish) || s->driver.wish == WISH_LEAVE;
 }
 
 /* At their own times: who comes for what all come for waits there. */
@@ -329,7 +329,7 @@ static void cut(void *context, uint64_t round, const sl_checkpoint_view *view) {
     for (uint32_t i = 0; i < m->nodes; i++) {
         sl_session *s = m->sessions[i];
         s->shared.push_sum_weight = sl_machine_push_sum_weight(&s->driver.node);
-        if (s->shared.wish == WISH_SAVE)
+        if (s->driver.wish == WISH_SAVE)
             sl_session_hand(s, s->shared.model);
         m->places[i].has_come = comes(s);
     }

@@ -114,7 +114,7 @@ typedef enum sl_wish {
     WISH_SUM,     /* add up `numbers` */
     WISH_SAVE,    /* write `image` */
     WISH_LEAVE,   /* no more steps; end with the others */
-    WISH_GONE     /* simulated: the peer's function has returned, or has aborted */
+    WISH_GONE     /* no more calls: aborted, or simulated and the peer's function has returned */
 } sl_wish;
 
 /* What a wish is about: the caller fills it before the wish, the driver answers in it. */
@@ -207,6 +207,7 @@ typedef struct sl_session_rooms {
 
 typedef struct sl_session_driver {
     sl_machine node;
+    sl_wish wish;   /* as it took it */
     size_t vectors; /* of the node's pieces */
     const float *lent;
     float *base; /* (d) behind: the model that the caller knows, where rounds went by without it */

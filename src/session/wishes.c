@@ -61,11 +61,11 @@ static void keep_base(sl_session *s) {
 
 void sl_session_answer(sl_session *s, const float *x, float *g) {
     s->driver.lent = NULL;
-    if (s->shared.wish == WISH_ROUND) {
+    if (s->driver.wish == WISH_ROUND) {
         displace(s, x, g);
         return;
     }
-    if (sl_session_asks(s->shared.wish))
+    if (sl_session_asks(s->driver.wish))
         keep_base(s);
     stand_still(s, g);
 }
@@ -133,7 +133,7 @@ static sl_share share_distance(sl_session *s) {
 }
 
 void sl_session_keep_own(sl_session *s) {
-    if (s->shared.wish == WISH_AVERAGE)
+    if (s->driver.wish == WISH_AVERAGE)
         lay_model(s);
     s->shared.asked.distance = NAN;
 }
@@ -186,11 +186,11 @@ static int add_numbers(sl_session *const *all, uint32_t count, sl_session_adder 
 
 /* All peers learn what all ask for, by a sum of a few numbers. */
 static sl_share share_ask(sl_session *s) {
-    const bool sums = s->shared.wish == WISH_SUM;
+    const bool sums = s->driver.wish == WISH_SUM;
     const double count = sums ? (double)s->shared.asked.number_count : 0;
     double *ask = s->driver.ask;
-    ask[ASK_AVERAGE] = s->shared.wish == WISH_AVERAGE;
-    ask[ASK_SAVE] = s->shared.wish == WISH_SAVE;
+    ask[ASK_AVERAGE] = s->driver.wish == WISH_AVERAGE;
+    ask[ASK_SAVE] = s->driver.wish == WISH_SAVE;
     ask[ASK_SUM] = sums;
     ask[ASK_COUNT] = count;
     ask[ASK_SQUARE] = count * count;
@@ -210,7 +210,7 @@ static int check_asked(const sl_session *s, sl_error *error) {
                             "sum: the peers give different counts of numbers, %.1f on average, "
                             "this one %" PRIu64,
                             ask[ASK_COUNT] / ask[ASK_SUM],
-                            s->shared.wish == WISH_SUM ? s->shared.asked.number_count : 0);
+                            s->driver.wish == WISH_SUM ? s->shared.asked.number_count : 0);
     return 0;
 }
 
@@ -233,7 +233,7 @@ void sl_session_take(sl_session *s, uint64_t round, const float *x, double weigh
     pthread_mutex_lock(&s->shared.mutex);
     s->shared.round = round;
     s->shared.push_sum_weight = weight;
-    const sl_wish wish = s->shared.wish;
+    const sl_wish wish = s->driver.wish;
     const bool waits = sl_session_asks(wish) || wish == WISH_LEAVE || wish == WISH_GONE;
     if (waits)
         s->shared.model = x;
