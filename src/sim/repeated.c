@@ -15,7 +15,8 @@ const sl_act *sl_repeated_next_act(const repeated *r, uint32_t rank) {
 
 bool sl_repeated_is_lost(const repeated *r, uint32_t rank) {
     const sl_history *h = &r->s->checkpoints->history[rank];
-    const bool ends = r->done[rank] >= h->act_count || h->acts[r->done[rank]].kind == SL_ACT_JOINS;
+    const sl_act *next = r->done[rank] < h->act_count ? &h->acts[r->done[rank]] : NULL;
+    const bool ends = next == NULL || next->kind == SL_ACT_JOINS || next->kind == SL_ACT_RETURNS;
     return ends && r->s->peers[rank].async != NULL;
 }
 
