@@ -187,7 +187,8 @@ static void on_received(void *context, void *owner, sl_buffer *buffer, size_t by
     const uint8_t *payload = buffer->data + SL_FRAME_HEADER_BYTES;
     const int arrived = sl_neighbour_take(n, buffer, bytes, &event, &frame, &error);
     int result = arrived;
-    if (arrived == SL_ARRIVED_DATA && frame.view == a->side.now.view) /* the node's */
+    if (arrived == SL_ARRIVED_DATA && frame.view == a->side.now.view &&
+        !sl_agent_has_left(a)) /* the node's */
         sl_agent_deliver(a, &event);
     else if (arrived == SL_ARRIVED_DATA)
         sl_neighbour_consumed(event.token);

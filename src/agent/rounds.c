@@ -507,9 +507,8 @@ static void take_update(sl_agent *a, sl_update *update) {
 }
 
 void sl_agent_deliver(sl_agent *a, const sl_event *event) {
-    const bool has_left = a->node.own != NULL && a->saving.left; /* as it is, at rest */
     sl_update update;
-    if (a->phase != PHASE_OVER && !has_left && step_node(a, event, &update))
+    if (a->phase != PHASE_OVER && !sl_agent_has_left(a) && step_node(a, event, &update))
         take_update(a, &update);
 }
 

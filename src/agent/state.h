@@ -268,6 +268,10 @@ static inline void sl_agent_act(const sl_agent *a, const sl_act *act) {
     if (a->node.own != NULL && a->settings.observer.act != NULL)
         a->settings.observer.act(a->settings.observer.context, act);
 }
+/* The same, saved or let go as it rests: it takes nothing more. */
+static inline bool sl_agent_has_left(const sl_agent *a) {
+    return a->node.own != NULL && a->saving.left;
+}
 /* From any thread: a checkpoint is written. */
 void sl_agent_note_saved(sl_agent *agent);
 /* From any thread: the loop is to look at it. */

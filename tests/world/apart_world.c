@@ -270,9 +270,12 @@ static void forget_histories(void) {
 /* The cut is there, or all begin again. */
 static void kill_all(void *ignored, uint64_t loses_power) {
     will_end = false;
-    for (uint32_t i = 0; i < s.nodes; i++)
+    for (uint32_t i = 0; i < s.nodes; i++) {
+        if (peer_is_up(&peers[i]) && ends_saved() && strike_count == 0)
+            world_fail("agent %u was to save and end, and has not within a second", i);
         if (peer_is_up(&peers[i]))
             peer_kill(&peers[i], loses_power != 0);
+    }
     if (loses_power != 0)
         disk_lose_power();
     const going_on cut = going_on_find();
@@ -340,7 +343,7 @@ static void judge(const peer *p, bool verbose) {
         return;
     const bool stops = is_any(STRIKE_STOP);
     const bool is_right = p->result == 0 || (p->leaves_s > 0 && p->result == SL_ELEFT) ||
-                          (p->leaves_s > 0 && p->result == SL_ESAVED) || /* with all others */
+                          ((p->leaves_s > 0 || ends_saved()) && p->result == SL_ESAVED) ||
                           (stops && strstr(p->error.text, "have gone on without") != NULL) ||
                           (p->joins && strstr(p->error.text, "wants to join") != NULL) ||
                           (p->joins && p->leaves_s > 0 && p->result == SL_ESTOPPED);

@@ -73,7 +73,8 @@ void sl_barrier_pass_on(sl_barrier *m) {
 
 bool sl_barrier_is_told(const sl_barrier *m, const sl_neighbour *neighbour) {
     const uint32_t link = sl_tree_position_link(m->place, neighbour);
-    return link == m->place->link_count || m->told[link] == m->count;
+    return link == m->place->link_count || m->told[link] == m->count ||
+           neighbour->process.bye_received; /* it comes to no meeting any more */
 }
 
 uint64_t sl_barrier_round(const sl_barrier *m, uint64_t meeting) {
