@@ -43,8 +43,10 @@ static int load(sl_agent *a, sl_error *error) {
         sl_cut_load(a->settings.checkpoints->folder, (sl_checkpoint_file){s->resumed, a->side.rank},
                     &s->owner, &a->node, a->cohort.resumed.number > 0, a->side.vec,
                     &(sl_image_extras){totals, SL_RECORD_PIECES}, error);
-    return result == 0 && a->node.own != NULL ? check_round(a, sl_async_round(a->node.own), error)
-                                              : result;
+    if (result != 0 || a->node.own == NULL)
+        return result;
+    a->record.round.round = sl_saving_first_round(a) - 1;
+    return check_round(a, sl_async_round(a->node.own), error);
 }
 
 uint64_t sl_saving_first_round(const sl_agent *a) {

@@ -39,6 +39,7 @@ static bool keeps_mean; /* all that a node does */
 static strike strikes[STRIKES_MAX];
 static uint32_t strike_count, slow;
 static sl_history histories[NODES_MAX];
+static uint64_t started[NODES_MAX];               /* in this round, as its log says */
 static uint64_t sums[NODES_MAX][MOST_ROUNDS + 1]; /* of models; 0: nobody has told of it */
 
 static bool goes_on(void) {
@@ -237,7 +238,12 @@ static void forget_after(const peer *p, const sl_log_entry *resume) {
 }
 
 static void on_log(void *context, const sl_log_entry *entry) {
-    sl_history *h = &histories[((peer *)context)->rank];
+    const uint32_t rank = ((peer *)context)->rank;
+    sl_history *h = &histories[rank];
+    started[rank] = entry->kind == SL_LOG_START ? entry->round : started[rank];
+    if (entry->round + 1 < started[rank])
+        world_fail("agent %u notes round %llu, and began in round %llu", rank,
+                   (unsigned long long)entry->round, (unsigned long long)started[rank]);
     if (entry->kind == SL_LOG_RESUME)
         forget_after(context, entry);
     if (entry->kind != SL_LOG_CUT && entry->kind != SL_LOG_VIEW)
