@@ -147,7 +147,7 @@ sl_owner *sl_owners_unsent(const sl_async *n) {
     const uint32_t own = n->own != NULL ? (uint32_t)(n->own - n->owners) : 0;
     for (uint32_t k = 1; k <= n->owner_count; k++) {
         sl_owner *s = &n->owners[(own + k) % n->owner_count];
-        if (s->sent < s->parts)
+        if (s->sent < s->parts && !sl_async_is_broken(n, s->server)) /* until the next view */
             return s;
     }
     return NULL;
