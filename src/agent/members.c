@@ -488,13 +488,16 @@ static bool is_ahead(const sl_agent *a, const sl_neighbour *n) {
 }
 
 /* A connection that was down may keep an ask until its receiver is in the next view, and drops it
- * as one of the view before: nothing comes of it. */
+ * as one of the view before: nothing comes of it. The ask is the node's memory until it has left.
+ */
 static void end_what_is_too_late(sl_agent *a) {
     if (a->cohort.rest != SL_NODE_COMES_TO_REST || sl_async_rests(a->node.own))
         return;
-    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
-        if (is_ahead(a, n))
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (is_ahead(a, n) && sl_neighbour_has_left(n)) {
+            sl_stream_void(&n->stream, 1u << SL_FRAME_DATA | 1u << SL_FRAME_DIRECT);
             sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = n->rank});
+        }
 }
 
 bool sl_members_go_on(sl_agent *a) {

@@ -177,13 +177,11 @@ START_TEST(a_matrix_that_is_not_normal_can_shrink_later_than_its_eigenvalues_say
 START_TEST(without_symmetry_iterations_find_what_lapack_finds) {
     static const char *const graphs[] = {
         "{'nodes': 3, 'family': 'directed-ring'}",
-        "{'nodes': 30, 'family': 'directed-ring'}",
         "{'nodes': 100, 'family': 'static-exponential'}",
         "{'nodes': 101, 'family': 'd-equistatic', 'degree': 4}",
         "{'nodes': 37, 'family': 'one-peer-exponential'}",
         "{'nodes': 40, 'family': 'star', 'weights': 'uniform'}",
         "{'nodes': 60, 'family': 'erdos-renyi', 'probability': 0.2, 'weights': 'push-sum'}",
-        "{'nodes': 36, 'family': 'grid', 'weights': 'uniform'}",
         "{'nodes': 24, 'family': 'alternating-matchings'}",
     };
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
@@ -212,23 +210,18 @@ START_TEST(iterations_find_what_lapack_finds) {
     static const char *const graphs[] = {
         "{'nodes': 2, 'family': 'path'}",
         "{'nodes': 3, 'family': 'path'}",
-        "{'nodes': 3, 'family': 'ring'}",
         "{'nodes': 4, 'family': 'ring', 'weights': 'metropolis0'}",
         "{'nodes': 5, 'family': 'ring', 'weights': 'metropolis0'}",
-        "{'nodes': 60, 'family': 'ring'}",
         "{'nodes': 61, 'family': 'path'}",
         "{'nodes': 50, 'family': 'star'}",
-        "{'nodes': 40, 'family': 'complete'}",
         "{'nodes': 64, 'family': 'hypercube'}",
         "{'nodes': 90, 'family': 'torus'}",
         "{'nodes': 96, 'family': 'grid', 'weights': 'lazy'}",
         "{'nodes': 85, 'family': 'k-ary-tree', 'arity': 4}",
-        "{'nodes': 70, 'family': 'barbell'}",
         "{'nodes': 700, 'family': 'barbell', 'clique': 50}",
         "{'nodes': 800, 'family': 'lollipop', 'clique': 60}",
         "{'nodes': 300, 'family': 'random-regular', 'degree': 3}",
         "{'nodes': 301, 'family': 'erdos-renyi', 'probability': 0.05}",
-        "{'nodes': 400, 'family': 'random-regular', 'degree': 6}",
         "{'nodes': 30, 'family': 'complete-bipartite', 'weights': 'metropolis0'}",
         "{'nodes': 3, 'edges': [[0,1,0.9],[1,0,0.9],[1,2,0.9],[2,1,0.9],[1,1,-0.8]]}",
     };
@@ -244,7 +237,6 @@ START_TEST(iterations_find_what_lapack_finds) {
 
 START_TEST(small_gaps_keep_their_digits) {
     static const char *const graphs[] = {
-        "{'nodes': 1000, 'family': 'ring'}",
         "{'nodes': 40000, 'family': 'ring'}",
         "{'nodes': 20001, 'family': 'ring', 'weights': 'metropolis0'}",
         "{'nodes': 20000, 'family': 'path', 'weights': 'lazy'}",
