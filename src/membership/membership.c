@@ -39,10 +39,14 @@ static void hear_cut(sl_membership *m, const sl_membership_message *message) {
         m->view.newest.decision.cut = true;
 }
 
-/* A process that has missed what was agreed on is told, whether it takes part in it or not; and one
- * that is bound by a ballot that this member has done with. */
+/* A process that has missed what was agreed on is told, whether it takes part in it or not, also by
+ * one that this has left out: its members may have ended. And one that is bound by a ballot that
+ * this member has done with. */
 static void help(sl_membership *m, const sl_membership_message *message) {
-    if (m->wishes.leaves_after != 0 || !sl_membership_takes_part(m))
+    const uint64_t newest = sl_membership_view(m)->number;
+    const bool tells =
+        sl_membership_takes_part(m) || (newest == m->view.number && message->number < newest);
+    if (m->wishes.leaves_after != 0 || !tells)
         return;
     const bool is_behind = message->number < m->view.number,
                has_it = sl_view_has(sl_membership_view(m), message->from, message->incarnation);
