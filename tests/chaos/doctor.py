@@ -25,6 +25,8 @@ LINK = {"bandwidth_mbit": 1, "gradient_ms": 1}
 DAY_S = 86400
 with open("/proc/cpuinfo") as cpuinfo:
     OLD = [] if " avx2" in cpuinfo.read() or platform.machine() != "x86_64" else ["warn processor"]
+if not OLD:  # a processor that is newer than OpenBLAS is no fault of this host
+    os.environ.setdefault("OPENBLAS_CORETYPE", "Haswell")
 REFUSED = "warn reach"  # nobody else is there yet
 TRUSTED = ("--set", "security.trusted_network=true")
 

@@ -252,16 +252,19 @@ def test_borrowed_weights_leave_from_where_they_are(scene):
 
 
 def test_who_is_killed_reads_no_borrowed_weights(scene):
-    """What it was to read is free."""
-    killed = "step()\n    if RANK == 1 and step == 6:\n        os._exit(9)\n    if step in (4, 8):"
+    """What it was to read is free: nothing is copied later."""
+    copied = 'peer.metrics()["bytes_copied"]'
+    killed = f"step()\n    if step == 9:\n        seen = {copied}\n    if RANK == 1 and step == 6:"
+    killed += "\n        os._exit(9)\n    if step in (4, 8):"
     body = WEIGHTS.replace("BORROW", "True").replace("step()\n    if step in (4, 8):", killed)
+    body = body.replace(copied + " /", f"({copied} - seen) /")
     three = {
         **AGENTS,
         "topology": {"nodes": 3, "family": "complete"},
         "membership": {"on_loss": "continue", "grace_s": 2},
     }
     for code, out, err in Peers(scene, body, three).wait()[::2]:
-        check(code == 0 and float(out.split()[1]) <= 3, (out, err))
+        check(code == 0 and float(out.split()[1]) == 0, (out, err))
 
 
 def test_two_optimizers(scene):

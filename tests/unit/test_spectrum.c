@@ -208,20 +208,15 @@ static void expect_equal(const char *json, const sl_spectrum *a, const sl_spectr
 
 START_TEST(iterations_find_what_lapack_finds) {
     static const char *const graphs[] = {
-        "{'nodes': 2, 'family': 'path'}",
         "{'nodes': 3, 'family': 'path'}",
         "{'nodes': 4, 'family': 'ring', 'weights': 'metropolis0'}",
         "{'nodes': 5, 'family': 'ring', 'weights': 'metropolis0'}",
-        "{'nodes': 61, 'family': 'path'}",
-        "{'nodes': 50, 'family': 'star'}",
         "{'nodes': 64, 'family': 'hypercube'}",
-        "{'nodes': 90, 'family': 'torus'}",
         "{'nodes': 96, 'family': 'grid', 'weights': 'lazy'}",
         "{'nodes': 85, 'family': 'k-ary-tree', 'arity': 4}",
         "{'nodes': 700, 'family': 'barbell', 'clique': 50}",
         "{'nodes': 800, 'family': 'lollipop', 'clique': 60}",
         "{'nodes': 300, 'family': 'random-regular', 'degree': 3}",
-        "{'nodes': 301, 'family': 'erdos-renyi', 'probability': 0.05}",
         "{'nodes': 30, 'family': 'complete-bipartite', 'weights': 'metropolis0'}",
         "{'nodes': 3, 'edges': [[0,1,0.9],[1,0,0.9],[1,2,0.9],[2,1,0.9],[1,1,-0.8]]}",
     };
