@@ -65,12 +65,17 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
         sl_members_stay_out(a, "nobody of them trains any more");
 }
 
+/* At own times: it was saved as this view began, and has ended by that. */
+static bool never_begins(const sl_agent *a, const sl_neighbour *n) {
+    return a->node.own != NULL && (int32_t)(a->side.now.view - n->process.view) > 0;
+}
+
 void sl_members_lose_left(sl_agent *a) {
     for (sl_neighbour *n = a->neighbours; a->cohort.membership != NULL && n < sl_agent_behind(a);
          n++)
         if (n->process.bye_received && n->near && a->phase == PHASE_TRAINING &&
             a->cohort.cutting == SL_CUTTING_NOTHING &&
-            (sl_machine_awaits(&a->node, n->rank) ||
+            (never_begins(a, n) || sl_machine_awaits(&a->node, n->rank) ||
              (!n->link.agreed && sl_waits_for_taker(a, n)))) {
             n->absence.gone = true;
             sl_members_alarm(a);
