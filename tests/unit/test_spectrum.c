@@ -182,8 +182,7 @@ START_TEST(without_symmetry_iterations_find_what_lapack_finds) {
         "{'nodes': 37, 'family': 'one-peer-exponential'}",
         "{'nodes': 40, 'family': 'star', 'weights': 'uniform'}",
         "{'nodes': 60, 'family': 'erdos-renyi', 'probability': 0.2, 'weights': 'push-sum'}",
-        "{'nodes': 24, 'family': 'alternating-matchings'}",
-    };
+        "{'nodes': 24, 'family': 'alternating-matchings'}"};
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         sl_topology *t = parse(graphs[i]);
         sl_spectrum dense = compute(t, SL_SPECTRUM_DENSE),
@@ -208,7 +207,11 @@ static void expect_equal(const char *json, const sl_spectrum *a, const sl_spectr
 
 START_TEST(iterations_find_what_lapack_finds) {
     static const char *const graphs[] = {
+        "{'nodes': 2, 'family': 'path'}",
         "{'nodes': 3, 'family': 'path'}",
+        "{'nodes': 50, 'family': 'star'}",
+        "{'nodes': 90, 'family': 'torus'}",
+        "{'nodes': 301, 'family': 'erdos-renyi', 'probability': 0.05}",
         "{'nodes': 4, 'family': 'ring', 'weights': 'metropolis0'}",
         "{'nodes': 5, 'family': 'ring', 'weights': 'metropolis0'}",
         "{'nodes': 64, 'family': 'hypercube'}",
@@ -218,8 +221,7 @@ START_TEST(iterations_find_what_lapack_finds) {
         "{'nodes': 800, 'family': 'lollipop', 'clique': 60}",
         "{'nodes': 300, 'family': 'random-regular', 'degree': 3}",
         "{'nodes': 30, 'family': 'complete-bipartite', 'weights': 'metropolis0'}",
-        "{'nodes': 3, 'edges': [[0,1,0.9],[1,0,0.9],[1,2,0.9],[2,1,0.9],[1,1,-0.8]]}",
-    };
+        "{'nodes': 3, 'edges': [[0,1,0.9],[1,0,0.9],[1,2,0.9],[2,1,0.9],[1,1,-0.8]]}"};
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         sl_topology *t = parse(graphs[i]);
         sl_spectrum dense = compute(t, SL_SPECTRUM_DENSE),
@@ -238,8 +240,7 @@ START_TEST(small_gaps_keep_their_digits) {
         "{'nodes': 12100, 'family': 'torus'}",
         "{'nodes': 13000, 'family': 'grid', 'weights': 'max-degree'}",
         "{'nodes': 8000, 'family': 'grid', 'sides': [2, 4000], 'weights': 'max-degree0'}",
-        "{'nodes': 50000, 'family': 'star'}",
-    };
+        "{'nodes': 50000, 'family': 'star'}"};
     for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++) {
         sl_topology *t = parse(graphs[i]);
         sl_spectrum known, s = iterate(t);
