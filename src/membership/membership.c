@@ -39,9 +39,9 @@ static void hear_cut(sl_membership *m, const sl_membership_message *message) {
         m->view.newest.decision.cut = true;
 }
 
-/* A process that has missed what was agreed on is told, whether it takes part in it or not, also by
- * one that this has left out: its members may have ended. And one that is bound by a ballot that
- * this member has done with. */
+/* Tells a process of the view that it has missed, whether it is in it or not. One that the view has
+ * left out tells it, too, as the view's members may have ended. A process that is bound by a ballot
+ * hears that this member has done with it. */
 static void help(sl_membership *m, const sl_membership_message *message) {
     const uint64_t newest = sl_membership_view(m)->number;
     const bool tells =

@@ -33,16 +33,14 @@ TUNED += ("Rabenseifner",)
 FEW = {"gossip": (1_000_000, _bench.RESNET50), "forms": (256, 262_144, 26_214_400)}
 
 
-def ours(options, nodes, size, *keys, build=None):
-    program = _bench.needed(build or options.build, "gossip_agents")
-    return [program, str(nodes), *size, *keys, *(() if build else options.set)]
+def ours(options, nodes, size, *keys):
+    program = _bench.needed(options.build, "gossip_agents")
+    return [program, str(nodes), *size, *keys, *options.set]
 
 
 def gossip(options, nodes, size):
     """name -> command"""
     found = {"Starling": ours(options, nodes, size)}
-    if options.beside:
-        found["the other"] = ours(options, nodes, size, build=options.beside)
     if _bench.has_mpi(options.build) and not options.beside:
         found["OpenMPI"] = _bench.mpi(options.build, nodes, *size, ways=())
         found["OpenMPI, tcp"] = _bench.mpi(options.build, nodes, *size)
@@ -98,7 +96,7 @@ def main():
     parser.add_argument("--nodes", type=int, nargs="+", default=[4, 8])
     parser.add_argument("--dimension", type=int, nargs="+")
     parser.add_argument("--mbit", type=float, help="of each agent's link; default: loopback")
-    parser.add_argument("--beside", metavar="BUILD", help="another Starling, for a gossip round")
+    parser.add_argument("--beside", metavar="BUILD", help="another Starling, without what is set")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     links = contextlib.nullcontext()
@@ -110,7 +108,11 @@ def main():
             cases = []
             for nodes in options.nodes[-1:] if options.mbit else options.nodes:
                 size = [str(d), str(_bench.rounds_for(nodes, d))]
-                cases.append((nodes, TABLES[options.table](options, nodes, size)))
+                programs = TABLES[options.table](options, nodes, size)
+                if options.beside and "Starling" in programs:
+                    keys = [key for key in programs["Starling"][1:] if key not in options.set]
+                    programs["the other"] = [_bench.needed(options.beside, "gossip_agents"), *keys]
+                cases.append((nodes, programs))
             if options.table == "forms":
                 tell_forms(d, options.repetitions, cases)
             else:

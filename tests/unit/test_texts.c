@@ -39,21 +39,19 @@ static void write_packed(const void *bytes, size_t size) {
 
 static const struct {
     const char *written, *read;
-} texts[] = {
-    {"a\nb\n", "a\nb\n"},
-    {"a\r\nb\r\n", "a\nb\n"},
-    {"a\r\r\nb", "a\nb"},
-    {"a\rb\r", "a\nb\n"},   /* of an old Mac */
-    {"a\rb\nc", "a\rb\nc"}, /* its lines end with LF */
-    {MARK "a", "a"},
-    {MARK MARK "a", MARK "a"}, /* only the first is a mark */
-    {MARK "\r\n", "\n"},
-    {"\xE9t\xE9", "\xE9t\xE9"}, /* not UTF-8, and nobody's business here */
-    {MARK, ""},
-    {"\r", "\n"},
-    {"BZ", "BZ"},
-    {"", ""},
-};
+} texts[] = {{"a\nb\n", "a\nb\n"},
+             {"a\r\nb\r\n", "a\nb\n"},
+             {"a\r\r\nb", "a\nb"},
+             {"a\rb\r", "a\nb\n"},   /* of an old Mac */
+             {"a\rb\nc", "a\rb\nc"}, /* its lines end with LF */
+             {MARK "a", "a"},
+             {MARK MARK "a", MARK "a"}, /* only the first is a mark */
+             {MARK "\r\n", "\n"},
+             {"\xE9t\xE9", "\xE9t\xE9"}, /* not UTF-8, and nobody's business here */
+             {MARK, ""},
+             {"\r", "\n"},
+             {"BZ", "BZ"},
+             {"", ""}};
 
 FIXTURES(setup, remove_base);
 
