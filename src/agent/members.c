@@ -220,12 +220,12 @@ void sl_cutting_go_on(sl_agent *a) {
             sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = n->rank});
 }
 
-/* A node at its own times has no rounds between which members are asked: it rests when they want
- * to. */
+/* A node at its own times has no rounds between which members agree: it rests when they want to. */
 static void rest_if_wanted(sl_agent *a) {
+    const sl_membership *m = a->cohort.membership;
     const bool trains = a->averaging.stage <= SL_AVERAGING_GATHERS && a->phase == PHASE_TRAINING;
     if (a->node.own == NULL || !trains || a->cohort.rest != SL_NODE_RUNS ||
-        !sl_membership_holds(a->cohort.membership))
+        !(sl_async_rests_late(a->node.own) ? sl_membership_turns(m) : sl_membership_holds(m)))
         return;
     a->cohort.rest = SL_NODE_COMES_TO_REST;
     sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_REST});

@@ -184,7 +184,7 @@ static int open_node(sl_agent *a, sl_error *error) {
     a->calls.lasts = a->settings.meets || e->final_average || a->node.own != NULL;
     if (result == 0 && !a->settings.meets)
         sl_host_task_initial(&host, a->settings.rank, sl_machine_model(&a->node));
-    else if (result == 0 && a->node.own != NULL)
+    if (result == 0 && a->node.own != NULL && (a->settings.meets || a->settings.joins))
         sl_async_await_model(a->node.own);
     if (result == 0)
         result = a->side.vec->fence(error); /* it may run on another thread */

@@ -225,13 +225,13 @@ static bool send_to_each(sl_agent *a) {
 
 /* May each of them be sent a part now? */
 static bool find_receivers(sl_agent *a, const sl_row *to) {
-    bool all = true;
+    a->outbox.held = false;
     a->receiver_count = to->count;
     for (uint32_t i = 0; i < to->count; i++) {
         a->receivers[i] = sl_agent_neighbour(a, to->peers[i]);
-        all = all && sl_neighbour_takes_data(a->receivers[i]);
+        a->outbox.held = a->outbox.held || !sl_neighbour_takes_data(a->receivers[i]);
     }
-    return all;
+    return !a->outbox.held;
 }
 
 /* How many of them read copies where they are? */
@@ -313,6 +313,7 @@ static bool send_at_own_time(sl_agent *a) {
     sl_async_part part;
     sl_row to;
     bool any = false;
+    a->outbox.held = false;
     while (a->node.own != NULL && a->phase == PHASE_TRAINING &&
            a->cohort.cutting != SL_CUTTING_WAITS && encode_next(a, &part, &to) &&
            (part.accounts || find_receivers(a, &to))) {

@@ -17,10 +17,15 @@ static bool is_in_round(const sl_agent *a) {
 }
 
 bool sl_waits_for_taker(const sl_agent *a, const sl_neighbour *n) {
-    for (uint32_t i = 0; a->outbox.open && i < a->receiver_count; i++)
-        if (a->receivers[i] == n && a->outbox.gone < a->outbox.message.parts)
-            return sl_neighbour_holds_up(n, &a->outbox);
-    return false;
+    uint32_t i = 0;
+    while (i < a->receiver_count && a->receivers[i] != n)
+        i++;
+    if (i == a->receiver_count)
+        return false;
+    if (a->node.own != NULL)
+        return a->outbox.held && !sl_neighbour_takes_data(n);
+    return a->outbox.open && a->outbox.gone < a->outbox.message.parts &&
+           sl_neighbour_holds_up(n, &a->outbox);
 }
 
 static bool awaits(const sl_agent *a, const sl_neighbour *n, const sl_neighbour *in_call) {
@@ -135,15 +140,20 @@ static void name_ranks(const sl_agent *a, const char *what, char *out, size_t by
 bool sl_waits_name_taker(const sl_agent *a, sl_error *wait) {
     const sl_neighbour *n = NULL;
     sl_error missing;
-    if (sl_machine_name_wait(&a->node, &missing) == 0 || missing.peer != SL_ERROR_NOWHERE)
+    const bool names = sl_machine_name_wait(&a->node, &missing) != 0;
+    if (a->node.own == NULL && !(names && missing.peer == SL_ERROR_NOWHERE))
         return false;
     for (uint32_t i = 0; i < a->receiver_count && n == NULL; i++)
         if (sl_waits_for_taker(a, a->receivers[i]))
             n = a->receivers[i];
     if (n == NULL)
         return false;
-    sl_fail_edge(wait, SL_EPEER, a->side.rank, n->rank, a->side.now.round,
-                 "part %u of %u has not been taken", a->outbox.gone, a->outbox.message.parts);
+    if (a->node.own != NULL)
+        sl_fail_edge(wait, SL_EPEER, a->side.rank, n->rank, a->side.now.round,
+                     "its message is not taken");
+    else
+        sl_fail_edge(wait, SL_EPEER, a->side.rank, n->rank, a->side.now.round,
+                     "part %u of %u has not been taken", a->outbox.gone, a->outbox.message.parts);
     wait->rank = a->side.rank;
     wait->peer = n->rank;
     return true;

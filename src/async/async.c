@@ -365,7 +365,7 @@ static int take_view(sl_async *n, const sl_node_view *view, sl_update *update, s
     int result = n->peers != NULL &&
                          sl_inbox_open(&n->inbox, count, n->settings.inbox_parts, 0) == 0 &&
                          sl_async_open_edges(n) == 0
-                     ? n->pattern->go_on(n, true, error)
+                     ? n->pattern->begin_view(n, error)
                      : no_memory(n, error);
     sl_async_note(n, &(sl_act){.kind = SL_ACT_VIEW, .number = view->exchange});
     if (n->is_loaded)
@@ -407,14 +407,16 @@ static int take(sl_async *n, const sl_event *event, sl_update *update, sl_error 
         if (n->pattern->lose != NULL)
             n->pattern->lose(n, event->peer);
         return 0;
-    case SL_EVENT_RELEASED:
-        n->rests = false;
-        return n->pattern->go_on(n, false, error);
     case SL_EVENT_VIEW:
         n->rests = false;
         return take_view(n, event->view, update, error);
     case SL_EVENT_RENEWED:
         renew(n, event->peer);
+        return 0;
+    case SL_EVENT_RELEASED:
+        n->rests = false;
+        if (n->pattern->release != NULL)
+            n->pattern->release(n);
         return 0;
     case SL_EVENT_FINAL:
     case SL_EVENT_ASIDE:
@@ -530,6 +532,10 @@ int sl_async_name_wait(const sl_async *n, sl_error *error) {
                                 "%s has not come", what);
     }
     return 0;
+}
+
+bool sl_async_rests_late(const sl_async *n) {
+    return n->pattern->rests_late;
 }
 
 bool sl_async_is_followed(const sl_async *n) {

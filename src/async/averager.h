@@ -121,7 +121,7 @@ void sl_averager_rest(sl_averager *p);
 bool sl_averager_is_still(const sl_averager *p);
 /* Nothing comes from the peer any more, nor reaches it. It rests from now on. */
 void sl_averager_cut(sl_averager *p, uint32_t peer);
-/* Of a still one, under the next view: an average that was cut is over. */
+/* Of a still one: an average that was cut is over. */
 void sl_averager_go_on(sl_averager *p);
 
 #endif

@@ -428,10 +428,6 @@ static int begin_view(sl_async *n, sl_error *error) {
     return result;
 }
 
-static int turn_to(sl_async *n, bool view, sl_error *error) {
-    return view ? begin_view(n, error) : 0;
-}
-
 /* The server's own next gradient hangs on the slowest, or on whose turn it is. */
 static const char *awaits(const sl_async *n, uint32_t slot) {
     const sl_owner *owner = sl_owners_of(n, n->peers[slot]);
@@ -468,7 +464,7 @@ const sl_async_pattern sl_async_commits = {.open = open,
                                            .advance = advance,
                                            .cut = cut,
                                            .is_still = is_still,
-                                           .go_on = turn_to,
+                                           .begin_view = begin_view,
                                            .is_whole = is_whole,
                                            .is_over = is_over,
                                            .awaits = awaits};

@@ -219,11 +219,13 @@ static bool is_still(const sl_async *n) {
     return sl_averager_is_still(&n->averager) && !sl_accounts_are_open(n);
 }
 
-static int go_on(sl_async *n, bool view, sl_error *error) {
-    sl_averager_go_on(&n->averager);
+static void release(sl_async *n) {
     n->accounts.stage = SL_CLAIM_NONE;
-    if (!view)
-        return 0;
+    sl_averager_go_on(&n->averager);
+}
+
+static int begin_view(sl_async *n, sl_error *error) {
+    release(n);
     sl_averager_close(&n->averager);
     const int result = open_averager(n, error);
     n->wants = n->wants && n->asks && n->inbox.peer_count > 0;
@@ -256,6 +258,7 @@ const sl_async_pattern sl_async_pairs = {.open = open,
                                          .cut = cut,
                                          .lose = lose,
                                          .is_still = is_still,
-                                         .go_on = go_on,
+                                         .begin_view = begin_view,
+                                         .release = release,
                                          .is_whole = is_whole,
                                          .awaits = awaits};

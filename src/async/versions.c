@@ -346,10 +346,15 @@ static void cut(sl_async *n) {
     n->ending.tells = false;
 }
 
+/* Has it not said yet that all of its has come? */
+static bool owes_word(const sl_async *n, uint32_t slot) {
+    return weighs(n) && !n->ending.is_cut && !n->awaits_model && !n->ending.told[slot];
+}
+
 static bool is_still(const sl_async *n) {
     bool all = is_out(n) && !n->ending.tells;
-    for (uint32_t slot = 0; slot < n->inbox.peer_count && weighs(n) && !n->ending.is_cut; slot++)
-        all = all && (n->ending.told[slot] || n->awaits_model);
+    for (uint32_t slot = 0; slot < n->inbox.peer_count; slot++)
+        all = all && !owes_word(n, slot);
     return all;
 }
 
@@ -395,7 +400,7 @@ static int begin_anew(sl_async *n, sl_error *error) {
         sl_async_note(n, &(sl_act){.kind = SL_ACT_COMBINE});
     const bool begins = weighs(n) && (n->comes || !n->ending.keeps);
     const int result = begins ? begin_weights(n, error) : 0;
-    n->ending.keeps = n->ending.is_cut = false;
+    n->ending.tells = n->ending.keeps = n->ending.is_cut = false;
     memset(n->ending.told, 0, n->ranks * sizeof *n->ending.told);
     n->stands = !n->algorithm->async->sends_first;
     n->stands_at = n->state.exchange;
@@ -420,13 +425,14 @@ static int make_rows(sl_async *n, sl_error *error) {
                : sl_fail(error, SL_ENOMEM, "node %u: out of memory", n->settings.rank);
 }
 
-static int go_on(sl_async *n, bool view, sl_error *error) {
-    const int result = view ? begin_anew(n, error) : 0;
-    n->ending.tells = false;
-    return result == 0 && view ? make_rows(n, error) : result;
+static int begin_view(sl_async *n, sl_error *error) {
+    const int result = begin_anew(n, error);
+    return result == 0 ? make_rows(n, error) : result;
 }
 
 static const char *awaits(const sl_async *n, uint32_t slot) {
+    if (n->rests)
+        return is_out(n) && owes_word(n, slot) ? "word that all which it sent has come" : NULL;
     if (!n->out.open && !n->heard[slot] && !have_all_stood(n))
         return "word of where it stands";
     if (!n->out.open || !is_out(n))
@@ -457,7 +463,8 @@ const sl_async_pattern sl_async_versions = {.open = open,
                                             .cut = cut,
                                             .is_still = is_still,
                                             .gather = gather,
-                                            .go_on = go_on,
+                                            .begin_view = begin_view,
+                                            .rests_late = true,
                                             .is_whole = is_whole,
                                             .is_over = is_over,
                                             .awaits = awaits};

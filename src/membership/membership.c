@@ -339,8 +339,12 @@ const sl_view *sl_membership_others(const sl_membership *m) {
     return sl_membership_view(m);
 }
 
+bool sl_membership_turns(const sl_membership *m) {
+    return m->view.pending || m->view.cut || m->wishes.leaves_after != 0;
+}
+
 bool sl_membership_holds(const sl_membership *m) {
-    return m->view.pending || m->view.cut || m->promise.bound || m->wishes.leaves_after != 0;
+    return sl_membership_turns(m) || m->promise.bound;
 }
 
 bool sl_membership_is_let_go(const sl_membership *m) {

@@ -198,6 +198,9 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
 const sl_view *sl_membership_newest(const sl_membership *m);
 /* The same; while it is out, the one that it was dropped for; count 0: it knows none. */
 const sl_view *sl_membership_others(const sl_membership *m);
+/* Does its node's view end: is the next one agreed on, or its own cut, or is it let go? There is no
+ * way back. */
+bool sl_membership_turns(const sl_membership *m);
 /* Would a round not begin now, if its node were ready? */
 bool sl_membership_holds(const sl_membership *m);
 /* Have the others agreed that it leaves, after the round under way or a later one? */

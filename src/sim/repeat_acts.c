@@ -509,6 +509,13 @@ static int run_acts(repeated *r, const volatile int *stop, sl_error *error) {
     return result == 0 ? name_hole(r, error) : result;
 }
 
+static uint64_t last_round(const sl_history *h) {
+    size_t k = h->act_count;
+    while (k > 0 && h->acts[k - 1].kind != SL_ACT_GRADIENT)
+        k--;
+    return k > 0 ? h->acts[k - 1].number : 0;
+}
+
 static int run(repeated *r, const volatile int *stop, sl_error *error) {
     simulator *s = r->s;
     int result = sl_apart_report_start(s);
@@ -519,7 +526,8 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     if (result == 0)
         result = run_acts(r, stop, error);
     for (uint32_t i = 0; i < s->nodes; i++)
-        if (r->last[i] < s->task->rounds) /* it was lost, or the run was cut short */
+        if (last_round(&s->checkpoints->history[i]) <
+            s->task->rounds) /* it was lost, or the run was cut short */
             sl_async_close(&s->peers[i].async);
     if (result != 0 || r->finished == 0)
         return result;
@@ -547,15 +555,13 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
                   .letters = calloc(s->nodes, sizeof(letter *)),
                   .done = calloc(s->nodes, sizeof *r.done),
                   .parts = calloc(s->nodes, sizeof *r.parts),
-                  .last = calloc(s->nodes, sizeof *r.last),
                   .again_of = UINT32_MAX,
                   .computes = calloc(s->nodes, sizeof *r.computes),
                   .comes = calloc(s->nodes, sizeof *r.comes)};
     r.recorded.does = calloc(s->nodes, (s->task->rounds + 1) * sizeof *r.recorded.does);
     r.recorded.ranks = calloc(s->nodes, sizeof *r.recorded.ranks);
     int result = r.letters != NULL && r.done != NULL && r.parts != NULL && r.computes != NULL &&
-                         r.comes != NULL && r.last != NULL && r.recorded.does != NULL &&
-                         r.recorded.ranks != NULL
+                         r.comes != NULL && r.recorded.does != NULL && r.recorded.ranks != NULL
                      ? 0
                      : sl_fail(error, SL_ENOMEM, "simulator: out of memory for %u nodes", s->nodes);
     if (result == 0)
@@ -570,7 +576,6 @@ int sl_sim_run_repeated(simulator *s, const volatile int *stop, sl_error *error)
     free(r.done);
     free(r.parts);
     free(r.computes);
-    free(r.last);
     free(r.comes);
     free(r.recorded.does);
     sl_repeated_forget_given(&r);

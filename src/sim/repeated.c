@@ -32,12 +32,9 @@ void sl_repeated_find_rounds(repeated *r) {
         const sl_history *h = &r->s->checkpoints->history[i];
         uint16_t *does = r->recorded.does + i * (rounds + 1);
         does[0] = i < sl_topology_nodes(r->s->experiment->topology);
-        for (size_t k = 0; k < h->act_count; k++) {
-            if (h->acts[k].kind != SL_ACT_GRADIENT || h->acts[k].number > rounds)
-                continue;
-            r->last[i] = h->acts[k].number;
-            does[r->last[i]]++;
-        }
+        for (const sl_act *act = h->acts; act < h->acts + h->act_count; act++)
+            if (act->kind == SL_ACT_GRADIENT && act->number <= rounds)
+                does[act->number]++;
     }
 }
 
@@ -81,9 +78,13 @@ static int step(repeated *r, uint32_t rank, const sl_event *event, sl_error *err
     for (size_t i = 0; i < update.released_count; i++)
         if (update.released[i] != NULL)
             sl_sim_let_go(s, update.released[i]);
-    for (size_t i = 0; i < update.act_count && result == 0; i++)
+    bool is_told = true; /* one that was killed may not have told of its last round */
+    for (size_t i = 0; i < update.act_count && result == 0; i++) {
+        is_told =
+            is_told && !(update.acts[i].kind == SL_ACT_GRADIENT && sl_repeated_is_lost(r, rank));
         result = check(r, rank, &update.acts[i], error);
-    if (result == 0 && update.round_done && update.finished_round.round <= r->last[rank])
+    }
+    if (result == 0 && update.round_done && is_told)
         result = sl_apart_end_round(s, &r->recorded, rank, &update.finished_round, error);
     r->computes[rank] = r->computes[rank] || update.compute;
     if (update.compute)

@@ -27,13 +27,12 @@ typedef struct repeated {
     bool *computes;   /* (nodes) it waits for its gradient */
     bool *comes;      /* (nodes) it has another's model, and its view begins next */
     sl_given *given;  /* models */
-    uint64_t *last;   /* (nodes) its last round */
     sl_act again;     /* what a node that was lost did not come to write down */
     uint32_t again_of;
     uint32_t finished;
 } repeated;
 
-/* What each node does: its last round, and how often it ends each. */
+/* How often each node ends each round. */
 void sl_repeated_find_rounds(repeated *r);
 /* NULL: the log has no more. */
 const sl_act *sl_repeated_next_act(const repeated *r, uint32_t rank);

@@ -5,7 +5,8 @@
  *
  * Agents are killed, asked to leave, and stopped for a while, several of one seed at once;
  * connections break. One is slow in each third seed. In each seventh seed one joins that the run
- * did not begin with, and other processes take the ranks of killed ones. In each fifth all are
+ * did not begin with, and other processes take the ranks of killed ones; in half of these rounds
+ * are shorter than what members need to agree. In each fifth all are
  * killed, or lose their power, and the members of the newest whole checkpoint go on from it; in a
  * third of these one is asked a second before to save, and all end. Held of each seed:
  *   - whoever was not struck ends well, after all its rounds, with finite numbers;
@@ -30,7 +31,14 @@
 #include "seeds.h"
 #include "wire/checksum.h"
 
-enum { QUICK = 60, STRIKES_MAX = 4, MOST_ROUNDS = 40, ALGORITHMS = 18, SLOWER = 10 };
+enum {
+    QUICK = 60,
+    STRIKES_MAX = 4,
+    MOST_ROUNDS = 600,
+    FEW_ROUNDS = 40,
+    ALGORITHMS = 18,
+    SLOWER = 10
+};
 static const double most_s = 100, leave_s = 2;
 
 static scenario s;
@@ -47,6 +55,11 @@ static bool goes_on(void) {
 
 static bool may_join(void) {
     return s.seed % 7 == 3 && !goes_on();
+}
+
+/* Many rounds, each shorter than what members need to agree. */
+static bool is_fast(void) {
+    return may_join() && s.seed % 2 == 0;
 }
 
 static uint32_t rank_count(void) {
@@ -87,9 +100,10 @@ static void draw_experiment(void) {
     keeps_mean = strstr(algorithms[which], "psgd\", \"st") == NULL &&
                  (strstr(algorithms[which], "ad-psgd") || strstr(algorithms[which], "sgp"));
     s.nodes = 2 + world_below(NODES_MAX - 1 - may_join());
-    s.rounds = 10 + world_below(MOST_ROUNDS - 10);
+    s.rounds = is_fast() ? MOST_ROUNDS / 2 + world_below(MOST_ROUNDS / 2)
+                         : 10 + world_below(FEW_ROUNDS - 10);
     s.dimension = dimensions[world_below(3)];
-    s.gradient_s = (may_join() ? 0.5 : 0.03) * world_uniform();
+    s.gradient_s = (is_fast() ? 0.01 * world_uniform() : may_join() ? 0.5 : 0.03) * world_uniform();
     slow = s.seed % 3 == 0 && !may_join() ? world_below(s.nodes) : NODES_MAX;
     snprintf(s.text, sizeof s.text,
              "{\"rounds\": %llu, \"seed\": %u, \"topology\": {\"nodes\": %u, \"family\": \"%s\"},"
@@ -137,7 +151,8 @@ static void come(void *of, uint64_t ignored) {
 static void hit(void *of, uint64_t ignored) {
     const strike *k = of;
     if (peer_strike(k) && k->kind == STRIKE_KILL && may_join())
-        world_at(world_now() + 0.01 + world_uniform(), come, &peers[k->a], 0);
+        world_at(world_now() + 0.01 + (is_fast() ? 0.3 : 1) * world_uniform(), come, &peers[k->a],
+                 0);
 }
 
 static void on_round(void *context, uint32_t rank, uint64_t round) {

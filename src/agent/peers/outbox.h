@@ -16,6 +16,7 @@ typedef struct sl_outbox {
     const sl_task *lender; /* vouches for each piece of what it lends; NULL: it need not */
     bool sums;     /* payloads have checksums: nothing else tells what was altered on the way */
     bool open;     /* there is a message, and parts of it may be sent */
+    bool held;     /* of a node at its own times: receivers do not take the next part yet */
     bool recalled; /* but for those that have not begun to leave: the exchange is to be cut */
     sl_outbound message;
     uint32_t view; /* that the message is of */
