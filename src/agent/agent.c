@@ -366,9 +366,11 @@ static void advance_calls(sl_agent *a) {
     const sl_calls_news news = {.turns = a->averaging.stage <= SL_AVERAGING_GATHERS
                                              ? sl_members_turn(a)
                                              : a->node.own != NULL && sl_members_is_behind(a),
+                                .holds = sl_averaging_holds(a),
                                 .alarmed = a->cohort.alarmed};
     if (sl_calls_advance(&a->calls, &news, &error) != 0)
         sl_agent_fail(a, &error, error.text);
+    sl_averaging_end_views(a);
 }
 
 /* True when something moved. */

@@ -87,6 +87,21 @@ static void take_mean(sl_agent *a) {
     s->stage = SL_AVERAGING_NONE;
 }
 
+/* Members agree that all have come to their last rounds, or on a next view: never on both. Where
+ * the sum that says the one is made known, the other is refused from then on. */
+static bool may_agree(const sl_agent *a) {
+    return a->cohort.membership != NULL && a->averaging.stage == SL_AVERAGING_GATHERS;
+}
+
+bool sl_averaging_holds(const sl_agent *a) {
+    return may_agree(a) && sl_membership_holds(a->cohort.membership);
+}
+
+void sl_averaging_end_views(sl_agent *a) {
+    if (may_agree(a) && sl_calls_know_sum(&a->calls))
+        sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ENDS});
+}
+
 /* For who repeats the run. */
 static void note(const sl_agent *a, sl_act_kind kind) {
     if (a->averaging.mean != NULL)

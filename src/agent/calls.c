@@ -284,7 +284,7 @@ int sl_calls_advance(sl_calls *c, const sl_calls_news *news, sl_error *error) {
         c->cut = true;
         answer(c, SL_SUM_VOID);
     }
-    if (!c->cut && sl_reduce_advance(&c->reduce))
+    if (!c->cut && sl_reduce_advance(&c->reduce, news->holds))
         answer(c, 0);
     int result = 0;
     if (c->current.kind == SL_CALL_REST && sl_node_rests(c->node->rounds)) {
@@ -299,6 +299,11 @@ int sl_calls_advance(sl_calls *c, const sl_calls_news *news, sl_error *error) {
 
 bool sl_calls_are_told(const sl_calls *c, const sl_neighbour *neighbour) {
     return !c->open || sl_barrier_is_told(&c->meeting, neighbour);
+}
+
+bool sl_calls_know_sum(const sl_calls *c) {
+    return !c->cut && sl_reduce_is_known(&c->reduce) &&
+           (c->current.kind == SL_CALL_SUM || c->desk.answered);
 }
 
 const sl_neighbour *sl_calls_sum_lacks(const sl_calls *c) {

@@ -46,6 +46,7 @@ typedef struct sl_attendance {
 /* What the agent knows of the members, at this moment. */
 typedef struct sl_calls_news {
     bool turns;   /* a view is agreed on, and has not begun */
+    bool holds;   /* one may be: this agent lets no sum be known before it knows that */
     bool alarmed; /* a loss was noticed, or heard of */
 } sl_calls_news;
 
@@ -96,6 +97,8 @@ bool sl_calls_want_cut(const sl_calls *calls);
 void sl_calls_fail(sl_calls *calls, const sl_error *error);
 /* Has the neighbour been told of everybody who has come? */
 bool sl_calls_are_told(const sl_calls *calls, const sl_neighbour *neighbour);
+/* Is the result of the sum that was given last here? Others may not have it yet. */
+bool sl_calls_know_sum(const sl_calls *calls);
 /* A sum is under way, and this one of those that it goes along has ended: it is void. NULL: all are
  * there, or there is no sum. */
 const sl_neighbour *sl_calls_sum_lacks(const sl_calls *calls);

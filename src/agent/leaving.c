@@ -52,8 +52,7 @@ void sl_members_see_off(sl_agent *a, sl_neighbour *n) {
     if (sl_cohort_leaves(&a->cohort, n->rank)) {
         if (!n->absence.gone && sl_neighbour_has_left(n)) {
             tell_left(a, n);
-            n->absence.gone = true;
-            n->absence.sought_s = 0;
+            sl_members_note_gone(a, n);
         }
         if (n->absence.gone)
             sl_neighbour_say_bye(n);
@@ -77,7 +76,7 @@ void sl_members_lose_left(sl_agent *a) {
             a->cohort.cutting == SL_CUTTING_NOTHING &&
             (never_begins(a, n) || sl_machine_awaits(&a->node, n->rank) ||
              (!n->link.agreed && sl_waits_for_taker(a, n)))) {
-            n->absence.gone = true;
+            sl_members_note_gone(a, n);
             sl_members_alarm(a);
             sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_LOST, .peer = n->rank});
         }

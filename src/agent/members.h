@@ -134,9 +134,14 @@ int sl_members_start(struct sl_agent *agent, sl_error *error);
 int sl_members_start_outside(struct sl_agent *agent, sl_error *error);
 /* All agree on a view without it. */
 void sl_members_step_aside(struct sl_agent *agent);
+/* A node at its own times rests when the members want to agree, or have. */
+void sl_members_rest_if_wanted(struct sl_agent *agent);
 /* Where the node has come to rest, the next round begins, now or later. True: it had. */
 bool sl_members_go_on(struct sl_agent *agent);
 void sl_cutting_begin(struct sl_agent *agent);
+/* Nothing more comes from this neighbour, nor reaches it: a node that was cut waits for it no more.
+ */
+void sl_members_note_gone(struct sl_agent *agent, sl_neighbour *n);
 /* Goes on as far as it can. */
 void sl_cutting_go_on(struct sl_agent *agent);
 /* Is a view agreed on that has not begun here? */

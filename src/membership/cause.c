@@ -55,7 +55,8 @@ static bool knocks(const sl_membership *m, uint32_t rank) {
 
 bool sl_cause_is_there(const sl_membership *m) {
     const sl_view *e = sl_membership_view(m);
-    if (!sl_membership_takes_part(m) || m->wishes.leaves_after != 0 || m->view.pending)
+    if (!sl_membership_takes_part(m) || m->wishes.leaves_after != 0 || m->view.pending ||
+        sl_membership_ends(m))
         return false;
     if (m->promise.bound || m->view.cut || m->wishes.renews)
         return true;

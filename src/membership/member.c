@@ -36,7 +36,7 @@ void sl_member_on_prepare(sl_membership *m, const sl_membership_message *message
         answer(m, message->from, message->ballot);
     m->news.due = m->news.due || message->number > m->view.number; /* so that it hears of that */
     if (!sl_membership_takes_part(m) || m->wishes.leaves_after != 0 || m->view.pending ||
-        message->number != m->view.number || refuses(m, message))
+        sl_membership_ends(m) || message->number != m->view.number || refuses(m, message))
         return;
     const bool repeated = sl_ballot_compare(message->ballot, m->promise.ballot) == 0;
     if (!sl_member_promise(m, message->ballot))
@@ -260,7 +260,7 @@ static void begin_round(sl_membership *m, uint64_t round) {
 
 static void begin_view(sl_membership *m) {
     sl_decision_copy(&m->node.begun, &m->view.newest.decision);
-    m->view.pending = m->wishes.renews = false;
+    m->view.pending = m->wishes.renews = m->wishes.ends = false;
     m->node.is_cut = false;
     m->update->view = &m->node.begun.decision.view;
     begin_round(m, m->node.begun.decision.view.round);

@@ -245,6 +245,9 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
     case SL_MEMBERSHIP_RENEW:
         m->wishes.renews = sl_membership_takes_part(m);
         break;
+    case SL_MEMBERSHIP_ENDS:
+        m->wishes.ends = true;
+        break;
     }
     if (are_most_aside(m))
         sl_membership_give(m, SL_ORDER_DIVERGED);

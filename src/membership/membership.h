@@ -149,7 +149,8 @@ typedef enum sl_membership_event_type {
     SL_MEMBERSHIP_LEAVE,
     SL_MEMBERSHIP_ASIDE,
     SL_MEMBERSHIP_JOIN,
-    SL_MEMBERSHIP_RENEW
+    SL_MEMBERSHIP_RENEW,
+    SL_MEMBERSHIP_ENDS /* all end with the node's view: none follows that, unless it is cut */
 } sl_membership_event_type;
 
 typedef struct sl_membership_event {

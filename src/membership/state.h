@@ -69,6 +69,7 @@ typedef struct sl_wishes {
     uint64_t leaves_after; /* round; 0: it is not let go */
     bool all_leave;        /* after that */
     bool renews;           /* a view is to follow, whoever is in it */
+    bool ends;             /* with the view that its node is in, unless that is cut */
 } sl_wishes;
 
 typedef struct sl_news {
@@ -125,6 +126,10 @@ sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_memb
 static inline void sl_membership_give(sl_membership *m, sl_membership_order order) {
     if (order > m->update->order)
         m->update->order = order;
+}
+/* Does it agree on no next view, as all end with this one? Once that is cut, they may not. */
+static inline bool sl_membership_ends(const sl_membership *m) {
+    return m->wishes.ends && !m->view.cut;
 }
 /* Nothing more is exchanged under the newest view. */
 void sl_membership_cut(sl_membership *m);

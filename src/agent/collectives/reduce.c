@@ -239,13 +239,18 @@ bool sl_reduce_has_passed(const sl_reduce *s, uint32_t link) {
     return is_child ? l->received == s->parts && l->come == s->parts : s->settled == s->parts;
 }
 
-bool sl_reduce_advance(sl_reduce *s) {
+bool sl_reduce_is_known(const sl_reduce *s) {
+    return s->parts > 0 && s->settled == s->parts;
+}
+
+bool sl_reduce_advance(sl_reduce *s, bool holds) {
     if (!s->active)
         return false;
     do {
         while (s->begun < least(s->parts, passed_up(s) + SL_REDUCE_WINDOW))
             lay_own_share(s, s->begun++);
-        while (parent(s) == NULL && s->settled < least(whole(s), passed_down(s) + SL_REDUCE_WINDOW))
+        while (parent(s) == NULL && !holds &&
+               s->settled < least(whole(s), passed_down(s) + SL_REDUCE_WINDOW))
             settle_at_root(s);
     } while (s->begun < least(s->parts, passed_up(s) + SL_REDUCE_WINDOW));
     for (uint32_t i = 0; i < s->place->link_count; i++) {

@@ -54,8 +54,11 @@ int sl_reduce_take(sl_reduce *sum, sl_neighbour *from, const sl_frame *frame,
                    const uint8_t *payload, sl_error *error);
 /* Has the sum under way passed over this link, both ways? */
 bool sl_reduce_has_passed(const sl_reduce *sum, uint32_t link);
-/* Adds, asks and sends what there is. True: the sum is done here. */
-bool sl_reduce_advance(sl_reduce *sum);
+/* Is the result here, whether or not all whom it goes through have it? */
+bool sl_reduce_is_known(const sl_reduce *sum);
+/* Adds, asks and sends what there is. holds: the root makes no result known. True: the sum is done
+ * here. */
+bool sl_reduce_advance(sl_reduce *sum, bool holds);
 /* "agent 3's part 5 of 12": what the sum waits for, and of whom. */
 void sl_reduce_name_wait(const sl_reduce *sum, char *out, size_t bytes, uint32_t *peer);
 
