@@ -344,7 +344,7 @@ static void begin(sl_agent *a, const sl_membership_update *u) {
         const sl_view view = *u->view; /* its lists live until the next view begins */
         if (a->node.own != NULL)
             sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_GATHER});
-        if (a->node.own != NULL && sl_own_cut_view(a, &view)) {
+        if (a->node.own != NULL && sl_own_cut_view(a, &view, u->last)) {
             sl_agent_depart(a, true);
             return;
         }
@@ -431,7 +431,8 @@ void sl_members_step(sl_agent *a, sl_membership_event event) {
 
 void sl_members_renew(sl_agent *a) {
     sl_members_alarm(a);
-    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_RENEW});
+    sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_RENEW,
+                                             .last = a->saving.asked[SL_CUT_LEAVE] != 0});
 }
 
 bool sl_members_turn(const sl_agent *a) {

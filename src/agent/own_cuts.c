@@ -85,7 +85,7 @@ static void give(sl_agent *a, const sl_view *view) {
         c->cut(c->context, view->round - 1, &members);
 }
 
-bool sl_own_cut_view(sl_agent *a, const sl_view *view) {
+bool sl_own_cut_view(sl_agent *a, const sl_view *view, bool last) {
     sl_saving *s = &a->saving;
     give(a, view);
     if (s->saver == NULL)
@@ -97,7 +97,7 @@ bool sl_own_cut_view(sl_agent *a, const sl_view *view) {
         atomic_store(&s->awaited, view->round - 1);
     if (view->round - 1 != s->resumed)
         save(a, view);
-    s->left = s->asked[SL_CUT_LEAVE] != 0;
-    memset(s->asked, 0, sizeof s->asked);
-    return s->left;
+    s->asked[SL_CUT_GO_ON] = 0;
+    s->left = last; /* who was asked after it had answered is in the next one */
+    return last;
 }

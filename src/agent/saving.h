@@ -86,8 +86,9 @@ int sl_saving_agree(sl_agent *agent, sl_error *error);
 void sl_own_cut_round(sl_agent *agent, uint64_t round);
 /* Are all to rest for one? */
 bool sl_own_cut_is_due(const sl_agent *agent);
-/* The node rests, and this view is to begin. True: the run ends in its place. */
-bool sl_own_cut_view(sl_agent *agent, const sl_view *view);
+/* The node rests, and this view is to begin; last: as members agreed, all save and end instead.
+ * True: so it is. */
+bool sl_own_cut_view(sl_agent *agent, const sl_view *view, bool last);
 
 /* After the last round: 0, SL_ESAVED, SL_ELEFT, or why there is no file. */
 int sl_saving_outcome(sl_agent *agent, sl_error *error);

@@ -178,9 +178,13 @@ static void ask(sl_async *n) {
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
     int result = 0;
     (void)turn; /* nobody waits for an instant to be over */
-    if (n->gradient == SL_GRADIENT_HELD && !n->wants && sl_async_may_end(n) &&
-        sl_averager_is_free(&n->averager))
+    /* Once more: without an ask, as its gradient came when there was nobody to ask. */
+    const bool may_end = n->repeats || !n->wants;
+    if (n->gradient == SL_GRADIENT_HELD && may_end && sl_async_may_end(n) &&
+        sl_averager_is_free(&n->averager)) {
+        n->wants = false;
         result = sl_async_end_round(n, n->algorithm->local, update, error);
+    }
     sl_averager_turn(&n->averager);
     if (may_ask(n))
         ask(n);

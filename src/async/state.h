@@ -131,8 +131,8 @@ typedef struct sl_async_pattern {
     /* Of a still one, of whose view nobody is lost: what is on its way to it is added. */
     int (*gather)(sl_async *n, sl_error *error);
     int (*begin_view)(sl_async *n, sl_error *error); /* of a still one: it has other peers now */
-    void (*release)(sl_async *n); /* of a still one: it goes on as before */
-    bool rests_late;              /* see sl_async_rests_late */
+    void (*release)(sl_async *n);                    /* of a still one: it goes on as before */
+    bool rests_late;                                 /* see sl_async_rests_late */
     bool (*is_whole)(const sl_async *n);
     /* Is the exchange of the round under way over when a view begins? What it has done stays. */
     bool (*is_over)(const sl_async *n);

@@ -24,6 +24,7 @@ static void answer_oneself(sl_membership *m) {
     m->change.answers[m->settings.rank] = (sl_answer){.asked = true,
                                                       .here = true,
                                                       .cut = m->view.cut,
+                                                      .last = m->wishes.last,
                                                       .standing = m->standing,
                                                       .incarnation = m->settings.incarnation,
                                                       .round = m->node.round};
@@ -86,10 +87,19 @@ static bool stays(const sl_membership *m, uint32_t rank) {
     return a->here && a->standing == SL_MEMBER && !sl_membership_misses(m, rank);
 }
 
+static bool is_last(const sl_membership *m) {
+    const sl_view *e = sl_membership_view(m);
+    bool last = false;
+    for (uint32_t i = 0; i < e->count; i++)
+        last =
+            last || (has_answered(m, &e->members[i]) && m->change.answers[e->members[i].rank].last);
+    return last;
+}
+
 /* Two views one after the other have a member in common. */
 static bool takes_part(const sl_membership *m, uint32_t rank) {
     const sl_answer *a = &m->change.answers[rank];
-    return stays(m, rank) || (a->here && a->standing == SL_JOINS &&
+    return stays(m, rank) || (a->here && a->standing == SL_JOINS && !is_last(m) &&
                               !sl_membership_misses(m, rank) && stays(m, a->sponsor));
 }
 
@@ -122,7 +132,8 @@ static void propose_anew(sl_membership *m) {
     const sl_view *old = sl_membership_view(m);
     sl_decision d = {
         .view = {.number = m->view.number + 1, .members = p->members, .broken = p->broken},
-        .cut = has_lost(m)};
+        .cut = has_lost(m),
+        .last = is_last(m)};
     uint64_t last = 0;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++) {
         const sl_answer *a = &m->change.answers[i];
@@ -138,8 +149,8 @@ static void propose_anew(sl_membership *m) {
 /* Is the proposal the view that all are in, and does each node exchange under it? */
 static bool changes_nothing(const sl_membership *m) {
     const sl_view *old = sl_membership_view(m), *new = &m->change.proposal.decision.view;
-    if (m->change.proposal.decision.cut || m->wishes.renews || old->count != new->count ||
-        old->broken_count != new->broken_count)
+    if (m->change.proposal.decision.cut || m->change.proposal.decision.last || m->wishes.renews ||
+        old->count != new->count || old->broken_count != new->broken_count)
         return false;
     for (uint32_t i = 0; i < new->count; i++)
         if (!sl_view_has(old, new->members[i].rank, new->members[i].incarnation) ||
@@ -243,6 +254,7 @@ void sl_leader_on_answer(sl_membership *m, const sl_membership_message *message)
     c->answers[message->from] = (sl_answer){.asked = true,
                                             .here = true,
                                             .cut = message->cut == m->view.number,
+                                            .last = message->last,
                                             .standing = message->standing,
                                             .incarnation = message->incarnation,
                                             .round = message->round,

@@ -6,7 +6,8 @@
 #include "wire/bytes.h"
 
 enum { HEAD_BYTES = 72, DECISION_BYTES = 48, MEMBER_BYTES = 12, PAIR_BYTES = 8 };
-enum { DECIDES = 1, ACCEPTED = 2 };
+enum { DECIDES = 1, ACCEPTED = 2, LAST = 4 }; /* of a letter */
+enum { CUT = 1, LAST_VIEW = 2 };              /* of a decision */
 
 /* ---- lengths ---- */
 
@@ -42,7 +43,7 @@ static uint8_t *put_decision(uint8_t *p, const sl_decision *d) {
     p = put64(p, e->exchange);
     p = put32(p, e->count);
     p = put32(p, e->broken_count);
-    p = put32(p, d->cut);
+    p = put32(p, (d->cut ? CUT : 0) | (d->last ? LAST_VIEW : 0));
     for (uint32_t i = 0; i < e->count; i++)
         p = put64(put32(p, e->members[i].rank), e->members[i].incarnation);
     for (uint32_t i = 0; i < e->broken_count; i++)
@@ -52,7 +53,8 @@ static uint8_t *put_decision(uint8_t *p, const sl_decision *d) {
 
 void sl_letter_encode(const sl_membership_message *m, uint8_t *out) {
     uint8_t *p = put32(out, (uint32_t)m->type);
-    p = put32(p, (m->decision != NULL ? DECIDES : 0) | (m->accepted != NULL ? ACCEPTED : 0));
+    p = put32(p, (m->decision != NULL ? DECIDES : 0) | (m->accepted != NULL ? ACCEPTED : 0) |
+                     (m->last ? LAST : 0));
     p = put32(p, m->from);
     p = put32(p, m->sponsor);
     p = put64(p, m->incarnation);
@@ -121,9 +123,10 @@ static bool get_decision(sl_kept_decision *to, uint32_t ranks_max, const uint8_t
                                 .count = get32(p + 36),
                                 .broken = to->broken,
                                 .broken_count = get32(p + 40)},
-                       .cut = get32(p + 44) != 0};
+                       .cut = (get32(p + 44) & CUT) != 0,
+                       .last = (get32(p + 44) & LAST_VIEW) != 0};
     if (d->view.count > ranks_max || d->view.broken_count > sl_broken_max(ranks_max) ||
-        get32(p + 44) > 1 || (size_t)(end - p) < bytes_of(d))
+        get32(p + 44) >= 2 * LAST_VIEW || (size_t)(end - p) < bytes_of(d))
         return false;
     p += DECISION_BYTES;
     for (uint32_t i = 0; i < d->view.count; i++, p += MEMBER_BYTES)
@@ -140,7 +143,7 @@ const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
     const uint32_t type = get32(data), flags = get32(data + 4), standing = get32(data + 52);
     const uint32_t far = get32(data + 56), near = get32(data + 60);
     const uint8_t *at = data + HEAD_BYTES, *end = data + bytes;
-    if (type > SL_MEMBERSHIP_RELEASE || flags >= 2 * ACCEPTED || standing > SL_ASIDE)
+    if (type > SL_MEMBERSHIP_RELEASE || flags >= 2 * LAST || standing > SL_ASIDE)
         return "a message of a member of no known type";
     if (far > l->ranks_max || near > l->ranks_max || (size_t)(end - at) < 4 * ((size_t)far + near))
         return "a message of a member that names too many ranks";
@@ -153,6 +156,7 @@ const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
                                          .ballot = get_ballot(data + 40),
                                          .standing = (sl_standing_of)standing,
                                          .cut = get64(data + 64),
+                                         .last = (flags & LAST) != 0,
                                          .unreachable = l->unreachable,
                                          .unreachable_count = far,
                                          .reached = l->reached,

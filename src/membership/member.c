@@ -18,6 +18,7 @@ static void answer(sl_membership *m, uint32_t to, sl_ballot ballot) {
         sl_membership_post(m, to, SL_MEMBERSHIP_ANSWER, ballot,
                            sl_membership_takes_part(m) ? &m->view.newest.decision : NULL);
     reply->round = m->node.round;
+    reply->last = m->wishes.last;
     reply->accepted = sl_membership_has_accepted(m) ? &m->promise.accepted.decision : NULL;
 }
 
@@ -260,9 +261,10 @@ static void begin_round(sl_membership *m, uint64_t round) {
 
 static void begin_view(sl_membership *m) {
     sl_decision_copy(&m->node.begun, &m->view.newest.decision);
-    m->view.pending = m->wishes.renews = m->wishes.ends = false;
+    m->view.pending = m->wishes.renews = m->wishes.last = m->wishes.ends = false;
     m->node.is_cut = false;
     m->update->view = &m->node.begun.decision.view;
+    m->update->last = m->node.begun.decision.last;
     begin_round(m, m->node.begun.decision.view.round);
 }
 

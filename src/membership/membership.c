@@ -244,6 +244,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
         break;
     case SL_MEMBERSHIP_RENEW:
         m->wishes.renews = sl_membership_takes_part(m);
+        m->wishes.last = event->last;
         break;
     case SL_MEMBERSHIP_ENDS:
         m->wishes.ends = true;

@@ -83,7 +83,8 @@ typedef struct sl_ballot {
 typedef struct sl_decision {
     sl_ballot ballot; /* under which it was last proposed */
     sl_view view;
-    bool cut; /* nothing more is exchanged under the view before */
+    bool cut;  /* nothing more is exchanged under the view before */
+    bool last; /* all save and end as it begins */
 } sl_decision;
 
 typedef enum sl_membership_type {
@@ -116,6 +117,7 @@ typedef struct sl_membership_message {
     uint64_t cut;                /* number of the latest view that was cut for it; 0: none was */
     sl_ballot ballot;            /* NEWS: of the promise that it is bound by */
     uint64_t round;              /* ANSWER: that it is in */
+    bool last;                   /* ANSWER: it wants that of the next view */
     uint32_t sponsor;            /* if it joins */
     const uint32_t *unreachable; /* NEWS, ANSWER: (unreachable_count) ranks, rising */
     uint32_t unreachable_count;
@@ -157,6 +159,7 @@ typedef struct sl_membership_event {
     sl_membership_event_type type;
     double now_s;  /* never falls */
     uint32_t peer; /* LOST, REACHED, DONE; JOIN: the sponsor */
+    bool last;     /* RENEW: that view is to be the last */
     bool ended;    /* LOST: its process has ended. May be said of one that is lost already */
     const sl_membership_message *message; /* MESSAGE; checked: any content is taken */
 } sl_membership_event;
@@ -183,6 +186,7 @@ typedef struct sl_membership_update {
     uint64_t round;      /* of BEGIN */
     const sl_view *view; /* NULL: round begins under the view of the one before; valid until
                              another view begins */
+    bool last;           /* all save and end as that begins */
     bool cut;
 } sl_membership_update;
 

@@ -20,7 +20,7 @@ typedef struct sl_peer {
 
 /* To a leader's PREPARE. */
 typedef struct sl_answer {
-    bool asked, here, accepts, cut;
+    bool asked, here, accepts, cut, last;
     sl_standing_of standing;
     uint64_t incarnation, round;
     uint32_t sponsor;
@@ -69,6 +69,7 @@ typedef struct sl_wishes {
     uint64_t leaves_after; /* round; 0: it is not let go */
     bool all_leave;        /* after that */
     bool renews;           /* a view is to follow, whoever is in it */
+    bool last;             /* and all are to end as it begins */
     bool ends;             /* with the view that its node is in, unless that is cut */
 } sl_wishes;
 

@@ -309,12 +309,12 @@ static int do_serve(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     return result;
 }
 
-/* How nodes stand is heard as it comes. */
+/* How nodes stand is heard as it comes, but for one that is between two views. */
 static int hear(repeated *r, uint32_t rank, bool *any, sl_error *error) {
     letter **at = &r->letters[rank];
     while (*at != NULL && !((*at)->part.silent && sl_repeated_is_of_view(r, rank, *at)))
         at = &(*at)->next;
-    *any = r->pattern != SL_PATTERN_PAIRS && *at != NULL;
+    *any = r->pattern != SL_PATTERN_PAIRS && !r->comes[rank] && *at != NULL;
     return *any ? sl_repeated_take(r, at, rank, error) : 0;
 }
 
@@ -362,7 +362,7 @@ static int go_on(repeated *r, uint32_t rank, bool *any, sl_error *error) {
         return sl_repeated_come(r, rank, act, any, error);
     if (r->s->peers[rank].async == NULL)
         return sl_repeated_fail_at(r, rank, "the node has not joined", error);
-    const int heard = r->comes[rank] ? 0 : hear(r, rank, any, error);
+    const int heard = hear(r, rank, any, error);
     if (heard != 0 || *any)
         return heard;
     switch (act->kind) {
