@@ -301,8 +301,9 @@ static void turn_calls(sl_agent *a) {
     sl_tree tree = {0};
     sl_error error;
     const sl_algorithm *algorithm = sl_algorithm_of(&view->plan->config, &error);
+    const sl_tree_members some = {view->members, view->broken, view->broken_count};
     int result = algorithm != NULL ? sl_tree_open(&tree, algorithm, &view->plan->config,
-                                                  view->topology, &view->members, &error)
+                                                  view->topology, &some, &error)
                                    : SL_EINVAL;
     if (result == 0)
         result = sl_calls_turn(&a->calls, &tree, &error);

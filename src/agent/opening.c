@@ -418,7 +418,7 @@ static int open_calls(sl_agent *a, sl_error *error) {
     const sl_algorithm *algorithm = sl_algorithm_of(&a->plan.config, error);
     const sl_grouping *g = &a->cohort.grouping;
     const bool some = a->cohort.resumed.number > 0;
-    const sl_members members = {g->ranks, g->count};
+    const sl_tree_members members = {.members = {g->ranks, g->count}};
     sl_tree tree;
     int result = algorithm == NULL ? SL_EINVAL
                                    : sl_tree_open(&tree, algorithm, &a->plan.config,

@@ -97,8 +97,8 @@ bool sl_async_is_whole(const sl_async *node);
 const char *sl_async_awaits(const sl_async *node, uint32_t peer);
 /* The same of all, as an error: SL_EPEER. 0: for nothing. */
 int sl_async_name_wait(const sl_async *node, sl_error *error);
-/* Does it rest only once the next view is agreed on? It tells its peers that all has come, which it
- * cannot take back. Others begin nothing new as soon as there may be one. */
+/* Does it rest only once the next view is agreed on, with no way back? One that averages in pairs
+ * begins nothing new as soon as there may be one. */
 bool sl_async_rests_late(const sl_async *node);
 /* Do others wait for its rounds? */
 bool sl_async_is_followed(const sl_async *node);

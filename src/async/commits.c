@@ -465,6 +465,7 @@ const sl_async_pattern sl_async_commits = {.open = open,
                                            .cut = cut,
                                            .is_still = is_still,
                                            .begin_view = begin_view,
+                                           .rests_late = true,
                                            .is_whole = is_whole,
                                            .is_over = is_over,
                                            .awaits = awaits};

@@ -36,6 +36,16 @@ static bool is_alone(const sl_membership *m, uint32_t rank) {
     return true;
 }
 
+bool sl_cause_is_renewed(const sl_membership *m) {
+    const sl_view *e = sl_membership_view(m);
+    bool any = m->wishes.renews;
+    for (uint32_t i = 0; i < e->count && !any; i++) {
+        const uint32_t rank = e->members[i].rank;
+        any = m->peers[rank].renews == e->number && !sl_membership_misses(m, rank);
+    }
+    return any;
+}
+
 /* Has this member of the newest view gone, or does it want to? */
 static bool goes(const sl_membership *m, const sl_member *member) {
     const sl_peer *p = &m->peers[member->rank];
@@ -58,7 +68,7 @@ bool sl_cause_is_there(const sl_membership *m) {
     if (!sl_membership_takes_part(m) || m->wishes.leaves_after != 0 || m->view.pending ||
         sl_membership_ends(m))
         return false;
-    if (m->promise.bound || m->view.cut || m->wishes.renews)
+    if (m->promise.bound || m->view.cut || sl_cause_is_renewed(m))
         return true;
     for (uint32_t i = 0; i < e->count; i++) {
         if (goes(m, &e->members[i]))
@@ -133,5 +143,6 @@ bool sl_cause_leads(const sl_membership *m) {
     uint32_t before = 0;
     for (uint32_t i = 0; i < m->settings.ranks_max; i++)
         before += i != self && comes_before(m, i, own) && can_lead(m, i);
-    return m->wishes.renews || is_due(m, before); /* nobody else knows of that wish */
+    /* Who wants the view itself waits for nobody, unless it would leave out whom others reach. */
+    return (m->wishes.renews && own == 0) || is_due(m, before);
 }

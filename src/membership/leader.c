@@ -149,8 +149,9 @@ static void propose_anew(sl_membership *m) {
 /* Is the proposal the view that all are in, and does each node exchange under it? */
 static bool changes_nothing(const sl_membership *m) {
     const sl_view *old = sl_membership_view(m), *new = &m->change.proposal.decision.view;
-    if (m->change.proposal.decision.cut || m->change.proposal.decision.last || m->wishes.renews ||
-        old->count != new->count || old->broken_count != new->broken_count)
+    if (m->change.proposal.decision.cut || m->change.proposal.decision.last ||
+        sl_cause_is_renewed(m) || old->count != new->count ||
+        old->broken_count != new->broken_count)
         return false;
     for (uint32_t i = 0; i < new->count; i++)
         if (!sl_view_has(old, new->members[i].rank, new->members[i].incarnation) ||

@@ -5,7 +5,7 @@
 
 #include "wire/bytes.h"
 
-enum { HEAD_BYTES = 72, DECISION_BYTES = 48, MEMBER_BYTES = 12, PAIR_BYTES = 8 };
+enum { HEAD_BYTES = 80, DECISION_BYTES = 48, MEMBER_BYTES = 12, PAIR_BYTES = 8 };
 enum { DECIDES = 1, ACCEPTED = 2, LAST = 4 }; /* of a letter */
 enum { CUT = 1, LAST_VIEW = 2 };              /* of a decision */
 
@@ -65,6 +65,7 @@ void sl_letter_encode(const sl_membership_message *m, uint8_t *out) {
     p = put32(p, m->unreachable_count);
     p = put32(p, m->reached_count);
     p = put64(p, m->cut);
+    p = put64(p, m->renews);
     for (uint32_t i = 0; i < m->unreachable_count; i++)
         p = put32(p, m->unreachable[i]);
     for (uint32_t i = 0; i < m->reached_count; i++)
@@ -156,6 +157,7 @@ const char *sl_letter_decode(sl_letter *l, const uint8_t *data, size_t bytes) {
                                          .ballot = get_ballot(data + 40),
                                          .standing = (sl_standing_of)standing,
                                          .cut = get64(data + 64),
+                                         .renews = get64(data + 72),
                                          .last = (flags & LAST) != 0,
                                          .unreachable = l->unreachable,
                                          .unreachable_count = far,

@@ -16,6 +16,7 @@ static void note_peer(sl_membership *m, const sl_membership_message *message) {
     p->number = message->number;
     p->standing = message->standing;
     p->sponsor = message->sponsor;
+    p->renews = message->renews;
     if (message->type != SL_MEMBERSHIP_NEWS && message->type != SL_MEMBERSHIP_ANSWER)
         return;
     memset(p->cannot, 0, 2 * m->settings.ranks_max * sizeof *p->cannot);
@@ -243,6 +244,7 @@ void sl_membership_step(sl_membership *m, const sl_membership_event *event,
         on_join(m, event->peer);
         break;
     case SL_MEMBERSHIP_RENEW:
+        m->news.due = m->news.due || !m->wishes.renews;
         m->wishes.renews = sl_membership_takes_part(m);
         m->wishes.last = event->last;
         break;

@@ -115,6 +115,7 @@ typedef struct sl_membership_message {
     uint64_t number;      /* of the newest view that it knows of; 0: none yet */
     sl_standing_of standing;
     uint64_t cut;                /* number of the latest view that was cut for it; 0: none was */
+    uint64_t renews;             /* number of the view that it wants another one after; 0: none */
     sl_ballot ballot;            /* NEWS: of the promise that it is bound by */
     uint64_t round;              /* ANSWER: that it is in */
     bool last;                   /* ANSWER: it wants that of the next view */

@@ -19,19 +19,21 @@ sl_membership_message *sl_membership_post(sl_membership *m, uint32_t to, sl_memb
         list_peers(m);
     struct sl_membership_post *post = &m->mail.posts[m->mail.post_count++];
     post->to = to;
-    post->message = (sl_membership_message){.type = type,
-                                            .from = m->settings.rank,
-                                            .incarnation = m->settings.incarnation,
-                                            .number = m->view.number,
-                                            .standing = m->standing,
-                                            .cut = m->view.cut ? m->view.number : m->node.cut_in,
-                                            .ballot = ballot,
-                                            .decision = decision,
-                                            .sponsor = m->wishes.sponsor,
-                                            .unreachable = m->mail.unreachable,
-                                            .unreachable_count = m->mail.unreachable_count,
-                                            .reached = m->mail.reached,
-                                            .reached_count = m->mail.reached_count};
+    post->message =
+        (sl_membership_message){.type = type,
+                                .from = m->settings.rank,
+                                .incarnation = m->settings.incarnation,
+                                .number = m->view.number,
+                                .standing = m->standing,
+                                .cut = m->view.cut ? m->view.number : m->node.cut_in,
+                                .renews = m->wishes.renews ? m->node.begun.decision.view.number : 0,
+                                .ballot = ballot,
+                                .decision = decision,
+                                .sponsor = m->wishes.sponsor,
+                                .unreachable = m->mail.unreachable,
+                                .unreachable_count = m->mail.unreachable_count,
+                                .reached = m->mail.reached,
+                                .reached_count = m->mail.reached_count};
     return &post->message;
 }
 

@@ -13,6 +13,7 @@ typedef struct sl_peer {
     bool followed; /* the one that is reached is not the process that is a member */
     sl_standing_of standing;
     uint64_t incarnation, number;
+    uint64_t renews; /* see sl_membership_message */
     uint32_t sponsor;
     bool *cannot;  /* (ranks_max) whom it cannot reach */
     bool *reaches; /* (ranks_max) whom it does; behind `cannot` */
@@ -160,6 +161,8 @@ bool sl_claims_next(const sl_membership *m, const sl_decision *d);
 /* ---- cause.c: why there should be another view, and whose turn it is to lead. ---- */
 
 bool sl_cause_is_there(const sl_membership *m);
+/* Does a member of the newest view want another one, whoever is in it? */
+bool sl_cause_is_renewed(const sl_membership *m);
 /* Does a member of the newest view say that it cannot reach the other one, or has it gone? */
 bool sl_cause_is_cut(const sl_membership *m, uint32_t a, uint32_t b);
 /* Is it this member's turn? The member that reaches most leads, the lowest rank of these first, and

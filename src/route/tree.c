@@ -8,42 +8,89 @@
 
 enum { BLOCK = 1024 };
 
-/* Puts the peers of a rank that the tree does not have yet at the end of its order. */
-static void add_children(sl_tree *t, const sl_route *route) {
-    for (uint32_t i = 0; i < route->peer_count; i++)
-        if (t->parents[route->peers[i]] == SL_TREE_NOBODY) {
-            t->parents[route->peers[i]] = route->rank;
-            t->order[t->count++] = route->peers[i];
-        }
+/* What the tree is over. */
+typedef struct ground {
+    const sl_algorithm *algorithm;
+    const sl_algorithm_config *config;
+    const sl_topology *topology;
+    const sl_tree_members *some;
+} ground;
+
+/* At the end of its order, if the tree does not have it yet. */
+static void add(sl_tree *t, const ground *g, uint32_t parent, uint32_t rank) {
+    const sl_view broken = {.broken = g->some != NULL ? g->some->broken : NULL,
+                            .broken_count = g->some != NULL ? g->some->broken_count : 0};
+    if (t->parents[rank] != SL_TREE_NOBODY || sl_view_is_broken(&broken, parent, rank))
+        return;
+    t->parents[rank] = parent;
+    t->order[t->count++] = rank;
 }
 
-static int search(sl_tree *t, const sl_algorithm *algorithm, const sl_algorithm_config *config,
-                  const sl_topology *topology, const sl_members *members, sl_error *error) {
-    const uint32_t root = members != NULL && members->ranks != NULL ? members->ranks[0] : 0;
+/* Puts the peers of the tree's rank number `at` there. */
+static int add_children(sl_tree *t, const ground *g, uint32_t at, sl_error *error) {
+    sl_route route;
+    const int result = sl_route_open(&route, g->algorithm, g->config, g->topology,
+                                     g->some != NULL ? &g->some->members : NULL, t->order[at],
+                                     &(sl_shapes){.dimension = 1}, NULL, error);
+    for (uint32_t i = 0; i < route.peer_count && result == 0; i++)
+        add(t, g, route.rank, route.peers[i]);
+    sl_route_close(&route);
+    return result;
+}
+
+/* Broken edges may leave members out: the first of them goes to the first of the tree that it
+ * reaches, as members are all connected then. */
+static void add_left_out(sl_tree *t, const ground *g) {
+    const uint32_t before = t->count;
+    for (uint32_t k = 0; k < g->some->members.count && t->count == before; k++)
+        for (uint32_t i = 0; i < before && t->count == before; i++)
+            add(t, g, t->order[i], g->some->members.ranks[k]);
+}
+
+/* Breadth first again: the children of a rank may have come at two times. */
+static int sort(sl_tree *t, sl_error *error) {
+    uint32_t *first = malloc(t->nodes * sizeof *first), *next = malloc(t->nodes * sizeof *next);
+    const uint32_t root = t->order[0];
+    const bool fits = first != NULL && next != NULL;
+    for (uint32_t i = 0; fits && i < t->nodes; i++)
+        first[i] = SL_TREE_NOBODY;
+    for (uint32_t i = t->nodes; fits && i-- > 0;)
+        if (i != root && t->parents[i] != SL_TREE_NOBODY) {
+            next[i] = first[t->parents[i]];
+            first[t->parents[i]] = i;
+        }
+    t->count = 1;
+    for (uint32_t i = 0; fits && i < t->count; i++)
+        for (uint32_t child = first[t->order[i]]; child != SL_TREE_NOBODY; child = next[child])
+            t->order[t->count++] = child;
+    free(first);
+    free(next);
+    return fits ? 0 : sl_fail(error, SL_ENOMEM, "out of memory for a tree of %u nodes", t->nodes);
+}
+
+static int search(sl_tree *t, const ground *g, sl_error *error) {
+    const uint32_t root = g->some != NULL ? g->some->members.ranks[0] : 0;
+    int result = 0;
     t->order[t->count++] = root;
     t->parents[root] = root;
-    for (uint32_t i = 0; i < t->count; i++) {
-        sl_route route;
-        int result = sl_route_open(&route, algorithm, config, topology, members, t->order[i],
-                                   &(sl_shapes){.dimension = 1}, NULL, error);
-        if (result == 0)
-            add_children(t, &route);
-        sl_route_close(&route);
-        if (result != 0)
-            return result;
+    for (uint32_t i = 0; i < t->count && result == 0; i++) {
+        result = add_children(t, g, i, error);
+        if (i + 1 == t->count && g->some != NULL && g->some->broken_count > 0)
+            add_left_out(t, g);
     }
-    return 0;
+    return result == 0 ? sort(t, error) : result;
 }
 
 int sl_tree_open(sl_tree *out, const sl_algorithm *algorithm, const sl_algorithm_config *config,
-                 const sl_topology *topology, const sl_members *members, sl_error *error) {
+                 const sl_topology *topology, const sl_tree_members *some, sl_error *error) {
+    const ground g = {algorithm, config, topology, some};
     sl_tree t = {.nodes = sl_topology_nodes(topology)};
     t.order = calloc(t.nodes, sizeof *t.order);
     t.parents = calloc(t.nodes, sizeof *t.parents);
     for (uint32_t i = 0; t.parents != NULL && i < t.nodes; i++)
         t.parents[i] = SL_TREE_NOBODY;
     int result = t.order != NULL && t.parents != NULL
-                     ? search(&t, algorithm, config, topology, members, error)
+                     ? search(&t, &g, error)
                      : sl_fail(error, SL_ENOMEM, "out of memory for a tree of %u nodes", t.nodes);
     if (result != 0)
         sl_tree_close(&t);

@@ -20,9 +20,16 @@ typedef struct sl_tree {
 
 #define SL_TREE_NOBODY UINT32_MAX
 
-/* members NULL: all. */
+/* Those of a view. */
+typedef struct sl_tree_members {
+    sl_members members;
+    const sl_pair *broken; /* (broken_count) edges that it does without */
+    uint32_t broken_count;
+} sl_tree_members;
+
+/* some NULL: all. */
 int sl_tree_open(sl_tree *out, const sl_algorithm *algorithm, const sl_algorithm_config *config,
-                 const sl_topology *topology, const sl_members *members, sl_error *error);
+                 const sl_topology *topology, const sl_tree_members *some, sl_error *error);
 void sl_tree_close(sl_tree *tree);
 
 /* What one node adds, and where it gets the result. The counts and the divisor are equal on all

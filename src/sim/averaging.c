@@ -115,10 +115,12 @@ static int open_tree(const simulator *s, averaging *a, sl_error *error) {
     const sl_algorithm *algorithm = sl_algorithm_of(&s->plan.config, error);
     if (algorithm == NULL)
         return SL_EINVAL;
-    return a->view == NULL ? sl_tree_open(&a->tree, algorithm, &s->plan.config,
-                                          s->experiment->topology, NULL, error)
-                           : sl_tree_open(&a->tree, algorithm, &a->view->view.plan->config,
-                                          a->view->view.topology, &a->view->view.members, error);
+    if (a->view == NULL)
+        return sl_tree_open(&a->tree, algorithm, &s->plan.config, s->experiment->topology, NULL,
+                            error);
+    const sl_node_view *v = &a->view->view;
+    const sl_tree_members some = {v->members, v->broken, v->broken_count};
+    return sl_tree_open(&a->tree, algorithm, &v->plan->config, v->topology, &some, error);
 }
 
 int sl_sim_average(simulator *s, sl_error *error) {

@@ -216,6 +216,9 @@ static int do_give(repeated *r, uint32_t rank, const sl_act *act, bool *any, sl_
         if (!sl_repeated_has_begun(r, rank))
             return take_part(r, rank, UINT32_MAX, any, error);
         const uint32_t server = find_lagging(r, rank, act);
+        *any = true;
+        if (server != UINT32_MAX && r->computes[rank]) /* it had sent that */
+            return sl_repeated_give_gradient(r, rank, error);
         if (server != UINT32_MAX)
             return take_part(r, rank, server, any, error);
     }

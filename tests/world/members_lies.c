@@ -66,6 +66,7 @@ letter *letter_of_lies(sl_rng *rng, uint32_t from) {
     m->number = some_number(rng, other->number);
     m->standing = (sl_standing_of)sl_rng_below(rng, SL_ASIDE + 1);
     m->cut = some_number(rng, other->number);
+    m->renews = some_number(rng, other->number);
     m->ballot = some_ballot(rng, from);
     m->round = some_number(rng, other->round);
     m->last = sl_rng_below(rng, 2);
