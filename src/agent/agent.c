@@ -315,12 +315,12 @@ static bool fail_unagreed(sl_agent *a) {
 /* A gradient may take as long as it likes. A call waits for the others; rounds that it answers
  * meanwhile are progress too. */
 static void fail_late(sl_agent *a) {
-    if (a->averaging.stage == SL_AVERAGING_GATHERS)
-        return; /* others take as long as they like */
-    if (a->calls.current.kind != SL_CALL_NONE)
-        fail_call(a);
-    else if (sl_cohort_is_outside(&a->cohort))
+    if (sl_cohort_is_outside(&a->cohort))
         sl_members_stay_out(a, "nobody of them agreed on its return in time");
+    else if (a->averaging.stage == SL_AVERAGING_GATHERS)
+        return; /* others take as long as they like */
+    else if (a->calls.current.kind != SL_CALL_NONE)
+        fail_call(a);
     else if (!sl_worker_busy(a->worker) && !fail_untaken(a) && !fail_unagreed(a))
         sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_DEADLINE});
 }

@@ -18,7 +18,8 @@ static void be(sl_agent *a, sl_part_taken part) {
 
 int sl_members_room(sl_agent *a, sl_error *error) {
     a->cohort.room = calloc(2 * (a->side.ranks + 1u), sizeof *a->cohort.room);
-    return a->cohort.room != NULL
+    a->cohort.broken = calloc(sl_broken_max(a->side.ranks) + 1u, sizeof *a->cohort.broken);
+    return a->cohort.room != NULL && a->cohort.broken != NULL
                ? 0
                : sl_fail(error, SL_ENOMEM, "agent %u: out of memory", a->settings.rank);
 }
@@ -42,6 +43,7 @@ void sl_members_close(sl_agent *a) {
     sl_grouping_close(&g->grouping);
     free(g->bytes);
     free(g->room);
+    free(g->broken);
 }
 
 /* first: NULL: it joins. */
@@ -278,8 +280,10 @@ static void begin_view(sl_agent *a, const sl_view *view) {
                              .members = {grouping.ranks, grouping.count},
                              .topology = grouping.topology,
                              .plan = &g->grouping.plan,
-                             .broken = view->broken,
+                             .broken = g->broken,
                              .broken_count = view->broken_count};
+    for (uint32_t i = 0; i < view->broken_count; i++)
+        g->broken[i] = view->broken[i];
     a->side.now.view = (uint32_t)view->number;
     g->cutting = SL_CUTTING_NOTHING;
     sl_members_tell_view(a, is_cut);

@@ -99,6 +99,8 @@ typedef struct sl_cohort {
     sl_letter letter;
     uint8_t *bytes;  /* of a letter that goes out */
     sl_member *room; /* for two lists of members, of all ranks and one more each */
+    sl_pair *broken; /* (view.broken_count) of the node's view, which may end after the next one is
+                        agreed on */
 } sl_cohort;
 
 static inline bool sl_cohort_is_outside(const sl_cohort *g) {

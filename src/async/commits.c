@@ -107,6 +107,8 @@ static int encode(sl_async *n, sl_error *error) {
     const sl_source source = {.vector = stage->vector(&n->state), .fresh = stage->fresh(&n->state)};
     int result = 0;
     for (sl_owner *o = n->owners; o < n->owners + n->owner_count && result == 0; o++) {
+        if (!sl_owner_is_reached(n, o))
+            continue;
         if (o->parts > 0)
             result = sl_owner_encode(n, o, &source, n->out.number, SL_COMMIT, error);
         o->sent = o == n->own ? o->parts : 0;
@@ -119,9 +121,19 @@ static int encode(sl_async *n, sl_error *error) {
     return result;
 }
 
+/* The part of a server that is not reached is trained alone, as that server does without this node.
+ */
+static void step_alone(sl_async *n) {
+    const bool walks = n->state.config->local_steps > 1; /* it has done so */
+    for (const sl_owner *o = n->owners; o < n->owners + n->owner_count; o++)
+        if (!walks && !sl_owner_is_reached(n, o))
+            sl_async_sweep_range(n, n->algorithm->local, o->range.from, o->range.count);
+}
+
 static int gradient(sl_async *n, sl_error *error) {
     if (!sl_async_exchanges(n))
         return 0;
+    step_alone(n);
     if (n->algorithm->take_gradient != NULL)
         n->algorithm->take_gradient(&n->state);
     n->out = (sl_publication){.number = ++n->state.exchange, .open = true};
@@ -342,7 +354,8 @@ static int serve(sl_async *n, sl_error *error) {
 }
 
 static bool has_model(const sl_async *n) {
-    return sl_owners_have_come(n) && (n->gradient == SL_GRADIENT_NONE || sl_async_may_end(n));
+    const bool is_held = n->gradient == SL_GRADIENT_HELD, begins = n->gradient == SL_GRADIENT_NONE;
+    return ((is_held && sl_async_may_end(n)) || (begins && !is_done(n))) && sl_owners_have_come(n);
 }
 
 static int advance(sl_async *n, bool turn, sl_update *update, sl_error *error) {
@@ -384,7 +397,7 @@ static void serve_anew(sl_async *n, sl_range before) {
     sl_copy(&n->state, served, n->state.x, before.from);
     sl_copy(&n->state, served + behind, n->state.x + behind, n->settings.dimension - behind);
     for (uint32_t i = 0; i < n->ranks; i++) {
-        service->clocks[i] = sl_async_has(n, i) ? 0 : SL_TAKES_NO_PART;
+        service->clocks[i] = sl_async_has(n, i) && !sl_async_is_broken(n, i) ? 0 : SL_TAKES_NO_PART;
         service->numbers[i] = 0;
         service->waits[i] = false;
         service->interval_ns[i] = service->extra[i] = 0;

@@ -9,12 +9,17 @@
 #include "route/route.h"
 #include "vec/asked.h"
 
-void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count)) {
-    const size_t block = n->settings.vec->block, all = n->settings.dimension;
-    for (size_t done = 0, count; hook != NULL && done < all; done += count) {
-        count = all - done < block ? all - done : block;
-        hook(&n->state, done, count);
+void sl_async_sweep_range(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
+                          size_t from, size_t count) {
+    const size_t block = n->settings.vec->block, behind = from + count;
+    for (size_t some; hook != NULL && from < behind; from += some) {
+        some = behind - from < block ? behind - from : block;
+        hook(&n->state, from, some);
     }
+}
+
+void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count)) {
+    sl_async_sweep_range(n, hook, 0, n->settings.dimension);
 }
 
 bool sl_async_exchanges(const sl_async *n) {

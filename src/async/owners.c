@@ -143,11 +143,15 @@ sl_owner *sl_owners_of(const sl_async *n, uint32_t server) {
     return NULL;
 }
 
+bool sl_owner_is_reached(const sl_async *n, const sl_owner *s) {
+    return !sl_async_is_broken(n, s->server);
+}
+
 sl_owner *sl_owners_unsent(const sl_async *n) {
     const uint32_t own = n->own != NULL ? (uint32_t)(n->own - n->owners) : 0;
     for (uint32_t k = 1; k <= n->owner_count; k++) {
         sl_owner *s = &n->owners[(own + k) % n->owner_count];
-        if (s->sent < s->parts && !sl_async_is_broken(n, s->server)) /* until the next view */
+        if (s->sent < s->parts && sl_owner_is_reached(n, s)) /* a cut one is not, until a view */
             return s;
     }
     return NULL;
@@ -155,7 +159,7 @@ sl_owner *sl_owners_unsent(const sl_async *n) {
 
 bool sl_owners_have_come(const sl_async *n) {
     for (uint32_t k = 0; k < n->owner_count; k++)
-        if (n->owners[k].come < n->owners[k].model_parts)
+        if (n->owners[k].come < n->owners[k].model_parts && sl_owner_is_reached(n, &n->owners[k]))
             return false;
     return true;
 }

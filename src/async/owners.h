@@ -13,6 +13,8 @@ int sl_owners_open(sl_async *n, sl_error *error);
 void sl_owners_close(sl_async *n);
 /* What this rank serves; NULL: nothing. */
 sl_owner *sl_owners_of(const sl_async *n, uint32_t server);
+/* Does the edge to it hold, in this view? */
+bool sl_owner_is_reached(const sl_async *n, const sl_owner *owner);
 /* The next one that this node's commit is to go to; NULL: it is out. */
 sl_owner *sl_owners_unsent(const sl_async *n);
 /* Has all of the model come? */

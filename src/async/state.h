@@ -225,6 +225,8 @@ void sl_async_begin_round(sl_async *n, sl_update *update);
 bool sl_async_exchanges(const sl_async *n);
 /* Runs the hook over all elements, block by block. NULL: nothing. */
 void sl_async_sweep(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count));
+void sl_async_sweep_range(sl_async *n, void (*hook)(sl_state *s, size_t from, size_t count),
+                          size_t from, size_t count);
 void sl_async_note(sl_async *n, const sl_act *act);
 /* Where the peer's queue is; inbox.peer_count: it is none. */
 uint32_t sl_async_slot(const sl_async *n, uint32_t peer);

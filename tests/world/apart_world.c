@@ -11,7 +11,8 @@
  * third of these one is asked a second before to save, and all end. Held of each seed:
  *   - whoever was not struck ends well, after all its rounds, with finite numbers;
  *   - who was asked to leave has left, or has come to its end before;
- *   - who was stopped has ended as well, or says that the others have gone on;
+ *   - who was stopped, or is of a pair that does not reach each other for a while or for good (in
+ * each eleventh seed), has ended as well, or says that the others have gone on;
  *   - nobody waits for longer than that explains, and nobody tells of a round twice;
  *   - unless somebody was stopped in a run that ends with an average: what all did, done again in
  * the simulator in the order of their acts, has the same models, bit for bit;
@@ -55,6 +56,11 @@ static bool goes_on(void) {
 
 static bool may_join(void) {
     return s.seed % 7 == 3 && !goes_on();
+}
+
+/* Broken connections stay so, for a while or for good. */
+static bool parts(void) {
+    return s.seed % 11 == 4 && !goes_on() && !may_join();
 }
 
 /* Many rounds, each shorter than what members need to agree. */
@@ -129,7 +135,7 @@ static void draw_strikes(void) {
     const uint32_t spared = world_below(s.nodes), kinds = s.seed % 4 == 1 && !goes_on() ? 4 : 3;
     strike_count = is_calm() ? 0 : world_below(STRIKES_MAX + 1);
     for (strike *k = strikes; k < strikes + strike_count; k++) {
-        *k = (strike){.kind = drawn[world_below(kinds)],
+        *k = (strike){.kind = parts() ? STRIKE_CUT : drawn[world_below(kinds)],
                       .a = (spared + 1 + world_below(s.nodes - 1)) % s.nodes,
                       .b = world_below(s.nodes),
                       .round = 2 + world_below((uint32_t)s.rounds),
@@ -148,9 +154,22 @@ static void come(void *of, uint64_t ignored) {
     peer_start(p, 0);
 }
 
-static void hit(void *of, uint64_t ignored) {
+static void rejoin(void *of, uint64_t ignored) {
     const strike *k = of;
-    if (peer_strike(k) && k->kind == STRIKE_KILL && may_join())
+    network_part(k->a, k->b, false);
+}
+
+static void hit(void *of, uint64_t ignored) {
+    strike *k = of;
+    if (!peer_strike(k))
+        return;
+    if (k->kind == STRIKE_CUT && parts() && k->a != k->b) {
+        network_part(k->a, k->b, true);
+        if (s.seed % 2 == 0)
+            world_at(world_now() + k->seconds, rejoin, k, 0);
+        seeds_count("edges parted", 1);
+    }
+    if (k->kind == STRIKE_KILL && may_join())
         world_at(world_now() + 0.01 + (is_fast() ? 0.3 : 1) * world_uniform(), come, &peers[k->a],
                  0);
 }
@@ -356,10 +375,11 @@ static bool is_any(strike_kind kind) {
 static void judge(const peer *p, bool verbose) {
     if (!peer_judge(p, verbose)) /* it was killed */
         return;
-    const bool stops = is_any(STRIKE_STOP);
+    const bool stops = is_any(STRIKE_STOP) || parts();
     const bool is_right = p->result == 0 || (p->leaves_s > 0 && p->result == SL_ELEFT) ||
                           ((p->leaves_s > 0 || ends_saved) && p->result == SL_ESAVED) ||
                           (stops && strstr(p->error.text, "have gone on without") != NULL) ||
+                          (parts() && strstr(p->error.text, "membership.quorum") != NULL) ||
                           (p->joins && strstr(p->error.text, "wants to join") != NULL) ||
                           (p->joins && p->leaves_s > 0 && p->result == SL_ESTOPPED);
     if (!is_right)
@@ -383,7 +403,7 @@ static uint32_t parts_of(uint32_t rank, uint32_t server, const sl_act *answer) {
 static void judge_averages(const peer *p) {
     const sl_history *h = &histories[p->rank];
     for (const sl_act *a = h->acts; a < h->acts + h->act_count; a++)
-        if (a->kind == SL_ACT_ANSWER && !p->struck && !peers[a->peer].struck &&
+        if (a->kind == SL_ACT_ANSWER && !parts() && !p->struck && !peers[a->peer].struck &&
             parts_of(a->peer, p->rank, a) != a->to)
             world_fail("agent %u has averaged %u parts with agent %u, which has %u", p->rank, a->to,
                        a->peer, parts_of(a->peer, p->rank, a));

@@ -287,6 +287,7 @@ static const sl_key backup_key[] = {
 const sl_algorithm sl_backup = {.name = "parameter-server",
                                 .when = has_backup,
                                 SERVER,
+                                .local = sl_local_step,
                                 .check = check_backup,
                                 .keys = backup_key,
                                 .async = &by_batches};
