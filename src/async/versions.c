@@ -444,10 +444,10 @@ static const char *awaits(const sl_async *n, uint32_t slot) {
                : NULL;
 }
 
-/* Each neighbour publishes as often as this node. */
+/* Each neighbour publishes as often as this node, and has heard all of it. */
 static bool is_whole(const sl_async *n) {
     const sl_row in = in_of(n, n->state.exchange);
-    bool whole = is_out(n);
+    bool whole = is_out(n) && !n->stands;
     for (uint32_t k = 0; k < in.count; k++)
         whole = whole && n->newest[sl_async_slot(n, in.peers[k])] == n->state.exchange;
     return whole;
