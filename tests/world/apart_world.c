@@ -68,6 +68,11 @@ static bool is_fast(void) {
     return may_join() && s.seed % 2 == 0;
 }
 
+/* Of push-sum, where neighbours tell each other that they rest. */
+static bool kills_pushers(void) {
+    return is_fast() && s.seed % 4 == 0;
+}
+
 static uint32_t rank_count(void) {
     return s.nodes + may_join();
 }
@@ -102,7 +107,8 @@ static void draw_experiment(void) {
     };
     static const char *const families[] = {"ring", "path", "complete", "star"};
     static const size_t dimensions[] = {7, 1100, 3000};
-    const uint32_t which = world_below(ALGORITHMS);
+    const uint32_t which =
+        is_fast() && s.seed % 4 == 0 ? ALGORITHMS - 1 - world_below(2) : world_below(ALGORITHMS);
     keeps_mean = strstr(algorithms[which], "psgd\", \"st") == NULL &&
                  (strstr(algorithms[which], "ad-psgd") || strstr(algorithms[which], "sgp"));
     s.nodes = 2 + world_below(NODES_MAX - 1 - may_join());
@@ -132,7 +138,9 @@ static void draw_experiment(void) {
 /* Somebody is never struck. */
 static void draw_strikes(void) {
     static const strike_kind drawn[] = {STRIKE_KILL, STRIKE_LEAVE, STRIKE_CUT, STRIKE_STOP};
-    const uint32_t spared = world_below(s.nodes), kinds = s.seed % 4 == 1 && !goes_on() ? 4 : 3;
+    const uint32_t spared = world_below(s.nodes), kinds = kills_pushers()                 ? 1
+                                                          : s.seed % 4 == 1 && !goes_on() ? 4
+                                                                                          : 3;
     strike_count = is_calm() ? 0 : world_below(STRIKES_MAX + 1);
     for (strike *k = strikes; k < strikes + strike_count; k++) {
         *k = (strike){.kind = parts() ? STRIKE_CUT : drawn[world_below(kinds)],
