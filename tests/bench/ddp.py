@@ -42,10 +42,7 @@ EXPERIMENTS = {
     DPSGD: {"topology": {"family": "one-peer-exponential"}, "algorithm": "d-psgd"},
     CHOCO: {
         "topology": {"family": "ring"},
-        "algorithm": {
-            "name": "choco-sgd",
-            "compressor": {"name": "top-k", "fraction": 0.01},
-        },
+        "algorithm": {"name": "choco-sgd", "compressor": {"name": "top-k", "fraction": 0.01}},
     },
 }
 

@@ -19,11 +19,7 @@ from _ports import free_ports, free_range
 from _terminal import Terminal
 from strangers import wait_listening
 
-SHORT = {
-    "rounds": 20,
-    "topology": {"nodes": 4, "family": "ring"},
-    "record": {"every": 20},
-}
+SHORT = {"rounds": 20, "topology": {"nodes": 4, "family": "ring"}, "record": {"every": 20}}
 PAIR = {**SHORT, "topology": {"nodes": 2, "family": "ring"}}
 TRUSTED = {"security": {"mode": "none", "trusted_network": True}}
 # Variables that say what has started this test are not the agents'.

@@ -21,10 +21,7 @@ class Supervisor:
         self.socket.bind(name.replace("@", "\0", 1))
         self.socket.setblocking(False)
         self.lines = []
-        scene.environment = {
-            "NOTIFY_SOCKET": name,
-            "WATCHDOG_USEC": str(int(1e6 * watchdog_s)),
-        }
+        scene.environment = {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": str(int(1e6 * watchdog_s))}
 
     def hear(self):
         new = []

@@ -177,10 +177,7 @@ def where_it_listens_is_checked(scene):
     keys = {"rounds": 3, "record": {"every": 1}, "topology": {"nodes": 2, "family": "ring"}}
     first = free_range(9, 10)
     for number, (listen, *words) in enumerate(
-        (
-            (f"0.0.0.0:{first}", "0.0.0.0", '"monitor": {"public": true}'),
-            ("127.0.0.1", "HOST:PORT"),
-        )
+        ((f"0.0.0.0:{first}", "0.0.0.0", '"monitor": {"public": true}'), ("127.0.0.1", "HOST:PORT"))
     ):
         path = scene.experiment("wrong.json", **keys, monitor={"listen": listen})
         got = scene.call("run", path, "--out", scene.path(f"wrong{number}"))

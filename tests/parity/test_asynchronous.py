@@ -394,10 +394,7 @@ def test_ssp_and_round_robin_are_the_papers(scene):
             of("parameter-server", backup=2, **FOUR),
             {"staleness": None, "backup": 2, "compress": TOP_4},
         ),
-        (
-            of("parameter-server", backup=5, server=3),
-            {"staleness": None, "backup": 5, "server": 3},
-        ),
+        (of("parameter-server", backup=5, server=3), {"staleness": None, "backup": 5, "server": 3}),
     ):
         for optimizer, latency in ((PLAIN, 0), (DECAY, 2)):
             compute = drawn_times(8, 2, 17)

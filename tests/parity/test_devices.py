@@ -102,10 +102,7 @@ def run(
         "topology": topology,
         "device": device,
         "algorithm": settings,
-        "optimizer": {
-            "learning_rate": 0.05,
-            "momentum": 0 if steady else 0.9,
-        },
+        "optimizer": {"learning_rate": 0.05, "momentum": 0 if steady else 0.9},
         **({"network": UNEVEN} if apart else links_for(settings)),
         **(otherwise or {}),
     }

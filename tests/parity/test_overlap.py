@@ -61,10 +61,7 @@ SAME = {
             "magnitude-dropping": {"fraction": 0.1},
         }.items()
     },
-    "to all eden": {
-        **compressed("all-reduce", of("eden")),
-        "transport": {"chunk_bytes": 8192},
-    },
+    "to all eden": {**compressed("all-reduce", of("eden")), "transport": {"chunk_bytes": 8192}},
     **{
         f"all-reduce {form}": experiment(of("all-reduce", all_reduce=form), SIX)
         for form in ("ring", "tree", "recursive-doubling", "halving-doubling", "hierarchical")

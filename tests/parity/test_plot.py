@@ -88,9 +88,7 @@ def study(scene):
         atexit.register(shutil.rmtree, folder)
         base = {**BASE, "rounds": 20, "variants": [GOSSIP, CHOCO, REDUCE]}
         base["data"] = {**base["data"], "partition": {"name": "dirichlet", "alpha": 1}}
-        base["sweep"] = {
-            "data.partition.alpha": ALPHAS, "topology.nodes": NODES, "seed": [1, 2, 3],
-        }
+        base["sweep"] = {"data.partition.alpha": ALPHAS, "topology.nodes": NODES, "seed": [1, 2, 3]}
         path = scene.write("study.json", json.dumps(base))
         out = f"{folder}/out"
         scene.call("compare", path, "--jobs", "2", "--out", out, timeout=600).check_well()

@@ -53,10 +53,7 @@ PAIRS = [
     (RING, of("naive-compression", compressor=of("threshold", threshold=0.01))),
     (RING, of("dcd-psgd", compressor=QSGD)),
     ({"family": "one-peer-exponential", "nodes": 5}, of("sgp")),
-    (
-        {"family": "one-peer-exponential", "nodes": 8},
-        of("d-psgd", variant="combine-while-adapt"),
-    ),
+    ({"family": "one-peer-exponential", "nodes": 8}, of("d-psgd", variant="combine-while-adapt")),
     ({"family": "one-peer-hypercube", "nodes": 4}, DRIVE),
     ({"family": "hyper-cuboid", "nodes": 6}, NATURAL),
     ({"family": "alternating-matchings", "nodes": 6}, DRIVE),

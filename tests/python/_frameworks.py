@@ -142,10 +142,7 @@ class Lightning:
 
 def install():
     """Where the real ones would be."""
-    for name, base in (
-        ("transformers", TrainerCallback),
-        ("lightning.pytorch", LightningCallback),
-    ):
+    for name, base in (("transformers", TrainerCallback), ("lightning.pytorch", LightningCallback)):
         module = types.ModuleType(name)
         setattr(module, base.__name__.replace("Lightning", ""), base)
         sys.modules[name] = module

@@ -7,10 +7,7 @@ from torch import nn
 
 TWO = {"nodes": 2, "family": "complete"}
 EXPERIMENT = {"topology": {**TWO, "weights": "lazy"}, "algorithm": "d-psgd"}
-BLOCKING = {
-    "topology": TWO,
-    "algorithm": {"name": "d-psgd", "variant": "adapt-then-combine"},
-}
+BLOCKING = {"topology": TWO, "algorithm": {"name": "d-psgd", "variant": "adapt-then-combine"}}
 LAZY = 0.25  # W_01 of two nodes with lazy weights
 STEPS = 6
 

@@ -402,9 +402,7 @@ def test_what_by_layers_refuses(scene):
     except starling.Error as error:
         check("done" in str(error), error)
     top = {"name": "all-reduce", "compressor": {"name": "top-k", "fraction": 0.1}}
-    refused(
-        lambda: simulate(train, {**BY_LAYERS, "algorithm": top}), "top-k", 'per to "tensor"'
-    )
+    refused(lambda: simulate(train, {**BY_LAYERS, "algorithm": top}), "top-k", 'per to "tensor"')
     wide = {**BY_LAYERS, "algorithm": "choco-sgd"}
     refused(lambda: simulate(train, wide), "transport.overlap", "choco-sgd")
 

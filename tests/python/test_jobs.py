@@ -89,10 +89,7 @@ def test_who_comes_second_is_refused(scene):
         check_refused(end_of(jobs.start(100, 0)), "another job of 2", f"port {jobs.port}")
         check_refused(end_of(jobs.start(100, 1)), "another job of 2", f"port {jobs.port}")
         last = jobs.start(1, 1)
-        check(
-            (end_of(first), end_of(last)) == ("ok", "ok"),
-            "the first job has not trained",
-        )
+        check((end_of(first), end_of(last)) == ("ok", "ok"), "the first job has not trained")
 
 
 def test_who_has_taken_a_place_gives_it_back(scene):

@@ -14,11 +14,7 @@ from _peers import EXPERIMENT, Peers, read_line, roster
 from _scene import check, run_tests
 
 NODES, LOST = 5, 2
-RING = {
-    **EXPERIMENT,
-    "topology": {"nodes": NODES, "family": "ring"},
-    "membership": {"grace_s": 3},
-}
+RING = {**EXPERIMENT, "topology": {"nodes": NODES, "family": "ring"}, "membership": {"grace_s": 3}}
 STEPS = 300
 TRAIN = f"""
 import numpy

@@ -74,9 +74,7 @@ def test_an_algorithm_in_c_outside_the_tree(scene):
     with open(os.path.join(ROOT, "docs", "your-algorithm.md")) as page:
         source = re.search(r"^```c outside\n(.*?)^```$", page.read(), re.M | re.S)[1]
     built = ["cc", "-shared", "-fPIC", "-O2", "-Wall", "-Werror", "-I", f"{ROOT}/include"]
-    subprocess.run(
-        [*built, scene.write("mine.c", source), "-o", scene.path("mine.so")], check=True
-    )
+    subprocess.run([*built, scene.write("mine.c", source), "-o", scene.path("mine.so")], check=True)
     page = run("setup")
     algorithm = {"name": "mine", "library": scene.path("mine.so")}
 

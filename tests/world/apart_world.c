@@ -32,14 +32,8 @@
 #include "seeds.h"
 #include "wire/checksum.h"
 
-enum {
-    QUICK = 60,
-    STRIKES_MAX = 4,
-    MOST_ROUNDS = 600,
-    FEW_ROUNDS = 40,
-    ALGORITHMS = 18,
-    SLOWER = 10
-};
+enum { QUICK = 60, STRIKES_MAX = 4, ALGORITHMS = 18, SLOWER = 10 };
+enum { MOST_ROUNDS = 600, FEW_ROUNDS = 40 };
 static const double most_s = 100, leave_s = 2;
 
 static scenario s;
