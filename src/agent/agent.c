@@ -370,7 +370,8 @@ static void advance_calls(sl_agent *a) {
                                 .alarmed = a->cohort.alarmed};
     if (sl_calls_advance(&a->calls, &news, &error) != 0)
         sl_agent_fail(a, &error, error.text);
-    sl_averaging_end_views(a);
+    if (sl_averaging_ends_views(a))
+        sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ENDS});
 }
 
 /* True when something moved. */

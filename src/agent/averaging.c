@@ -97,9 +97,8 @@ bool sl_averaging_holds(const sl_agent *a) {
     return may_agree(a) && sl_membership_holds(a->cohort.membership);
 }
 
-void sl_averaging_end_views(sl_agent *a) {
-    if (may_agree(a) && sl_calls_know_sum(&a->calls))
-        sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_ENDS});
+bool sl_averaging_ends_views(const sl_agent *a) {
+    return may_agree(a) && sl_calls_know_sum(&a->calls);
 }
 
 /* For who repeats the run. */

@@ -440,9 +440,50 @@ void sl_members_renew(sl_agent *a) {
                                              .last = a->saving.asked[SL_CUT_LEAVE] != 0});
 }
 
+/* Has it begun a later view than this agent? */
+static bool is_ahead(const sl_agent *a, const sl_neighbour *n) {
+    return (int32_t)(n->process.view - a->side.now.view) > 0;
+}
+
+/* A connection that was down may keep an ask until its receiver is in the next view, and drops it
+ * as one of the view before: nothing comes of it. The ask is the node's memory until it has left.
+ */
+static void end_what_is_too_late(sl_agent *a) {
+    if (a->cohort.rest != SL_NODE_COMES_TO_REST || sl_async_rests(a->node.own))
+        return;
+    for (sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        if (is_ahead(a, n) && sl_neighbour_has_left(n)) {
+            sl_stream_void(&n->stream, 1u << SL_FRAME_DATA | 1u << SL_FRAME_DIRECT);
+            sl_agent_deliver(a, &(sl_event){.type = SL_EVENT_PEER_DOWN, .peer = n->rank});
+        }
+}
+
+bool sl_members_go_on(sl_agent *a) {
+    end_what_is_too_late(a);
+    if (a->cohort.rest == SL_NODE_COMES_TO_REST && sl_async_rests(a->node.own) &&
+        a->cohort.cutting != SL_CUTTING_WAITS)
+        a->cohort.rest = SL_NODE_HAS_ENDED;
+    if (a->cohort.rest != SL_NODE_HAS_ENDED || a->phase == PHASE_OVER ||
+        (a->cohort.leaves && sl_agent_computes_apart(a)))
+        return false;
+    a->cohort.rest = SL_NODE_RESTS;
+    if (a->cohort.leaves)
+        sl_agent_depart(a, false);
+    else
+        sl_members_step(a, (sl_membership_event){.type = SL_MEMBERSHIP_READY});
+    return true;
+}
+
 bool sl_members_turn(const sl_agent *a) {
     const sl_view *newest = a->cohort.alarmed ? sl_membership_newest(a->cohort.membership) : NULL;
     return newest != NULL && (uint32_t)newest->number != a->side.now.view;
+}
+
+bool sl_members_is_behind(const sl_agent *a) {
+    bool any = false;
+    for (const sl_neighbour *n = a->neighbours; n < sl_agent_behind(a); n++)
+        any = any || is_ahead(a, n);
+    return any && sl_members_turn(a);
 }
 
 bool sl_members_leave_one_out(const sl_agent *a) {

@@ -310,8 +310,8 @@ void sl_averaging_close(sl_agent *agent);
 bool sl_averaging_begin(sl_agent *agent);
 /* Have members promised something, so that it is not to be known that all have come? */
 bool sl_averaging_holds(const sl_agent *agent);
-/* Where that is known, members agree on no next view. */
-void sl_averaging_end_views(sl_agent *agent);
+/* It is known here: members are to agree on no next view. */
+bool sl_averaging_ends_views(const sl_agent *agent);
 /* While there is one. True: all is added up, and the node's model is the average; or it is given
  * up. is_void: somebody does not come to it. is_behind: somebody is in the next view already. */
 bool sl_averaging_advance(sl_agent *agent, bool is_void, bool is_behind);
