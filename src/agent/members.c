@@ -202,6 +202,8 @@ static void take_model(sl_agent *a) {
     atomic_store(&a->saving.trains, true);
     a->side.vec->copy_in(sl_machine_model(&a->node), a->cohort.transfer.model, bytes);
     sl_state_transfer_end(a);
+    a->cohort.rested = (sl_round){0}; /* of that model it has ended none */
+    a->cohort.told = 0;
 }
 
 static int share_samples(const sl_agent *a, const sl_view *view, sl_error *error) {

@@ -141,7 +141,7 @@ bool sl_state_transfer_give(sl_agent *a) {
     sl_state_transfer *f = &a->cohort.transfer;
     const size_t elements = elements_of(a), d = a->settings.task.dimension;
     bool any = false;
-    if (sl_cohort_rests(&a->cohort))
+    if (sl_cohort_rests(&a->cohort) && a->cohort.rested.round > 0)
         sl_state_transfer_offer(a, a->cohort.rested.round);
     while (f->receiver != NULL && f->copied && f->sent < d &&
            f->sent < f->taken + PARTS_AHEAD * elements) {
