@@ -35,9 +35,8 @@ static sl_ballot some_ballot(sl_rng *rng, uint32_t from) {
 
 static sl_decision some_decision(sl_rng *rng, letter *l, int i, uint32_t from) {
     const process_state *p = &w.all[sl_rng_below(rng, RANKS)];
-    sl_decision d = {.ballot = some_ballot(rng, from),
-                     .cut = sl_rng_below(rng, 2),
-                     .last = sl_rng_below(rng, 2)};
+    sl_decision d = {.ballot = some_ballot(rng, from), .cut = sl_rng_below(rng, 2)};
+    d.last = d.ballot.counter % 2;
     d.view.number = some_number(rng, p->number);
     d.view.round = some_number(rng, p->round);
     d.view.exchange =
@@ -66,10 +65,10 @@ letter *letter_of_lies(sl_rng *rng, uint32_t from) {
     m->number = some_number(rng, other->number);
     m->standing = (sl_standing_of)sl_rng_below(rng, SL_ASIDE + 1);
     m->cut = some_number(rng, other->number);
-    m->renews = some_number(rng, other->number);
+    m->renews = m->cut;
     m->ballot = some_ballot(rng, from);
     m->round = some_number(rng, other->round);
-    m->last = sl_rng_below(rng, 2);
+    m->last = m->round % 2;
     m->sponsor = sl_rng_below(rng, RANKS + 1);
     m->unreachable = l->unreachable;
     m->unreachable_count = some_ranks(rng, l->unreachable);
