@@ -98,6 +98,6 @@ bool sl_own_cut_view(sl_agent *a, const sl_view *view, bool last) {
     if (view->round - 1 != s->resumed)
         save(a, view);
     s->asked[SL_CUT_GO_ON] = 0;
-    s->left = last; /* who was asked after it had answered is in the next one */
+    s->left = last; /* an agent that was asked after its answer asks for the next view */
     return last;
 }

@@ -346,7 +346,7 @@ static void cut(sl_async *n) {
     n->ending.tells = false;
 }
 
-/* Has it not said yet that all of its has come? */
+/* Has this neighbour not said yet that it has sent all? */
 static bool owes_word(const sl_async *n, uint32_t slot) {
     return weighs(n) && !n->ending.is_cut && !n->awaits_model && !n->ending.told[slot];
 }
@@ -432,7 +432,7 @@ static int begin_view(sl_async *n, sl_error *error) {
 
 static const char *awaits(const sl_async *n, uint32_t slot) {
     if (n->rests)
-        return is_out(n) && owes_word(n, slot) ? "word that all which it sent has come" : NULL;
+        return is_out(n) && owes_word(n, slot) ? "word that it has sent all" : NULL;
     if (!n->out.open && !n->heard[slot] && !have_all_stood(n))
         return "word of where it stands";
     if (!n->out.open || !is_out(n))

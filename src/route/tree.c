@@ -69,13 +69,14 @@ static int sort(sl_tree *t, sl_error *error) {
 }
 
 static int search(sl_tree *t, const ground *g, sl_error *error) {
-    const uint32_t root = g->some != NULL ? g->some->members.ranks[0] : 0;
+    const uint32_t *ranks = g->some != NULL ? g->some->members.ranks : NULL,
+                   root = ranks != NULL ? ranks[0] : 0;
     int result = 0;
     t->order[t->count++] = root;
     t->parents[root] = root;
     for (uint32_t i = 0; i < t->count && result == 0; i++) {
         result = add_children(t, g, i, error);
-        if (i + 1 == t->count && g->some != NULL && g->some->broken_count > 0)
+        if (i + 1 == t->count && ranks != NULL && g->some->broken_count > 0)
             add_left_out(t, g);
     }
     return result == 0 ? sort(t, error) : result;

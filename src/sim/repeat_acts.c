@@ -512,11 +512,12 @@ static int run_acts(repeated *r, const volatile int *stop, sl_error *error) {
     return result == 0 ? name_hole(r, error) : result;
 }
 
-static uint64_t last_round(const sl_history *h) {
+/* Did its last process come to the last round? It may have been lost. */
+static bool ends(const sl_history *h, uint64_t rounds) {
     size_t k = h->act_count;
     while (k > 0 && h->acts[k - 1].kind != SL_ACT_GRADIENT)
         k--;
-    return k > 0 ? h->acts[k - 1].number : 0;
+    return k > 0 && h->acts[k - 1].number >= rounds;
 }
 
 static int run(repeated *r, const volatile int *stop, sl_error *error) {
@@ -529,8 +530,7 @@ static int run(repeated *r, const volatile int *stop, sl_error *error) {
     if (result == 0)
         result = run_acts(r, stop, error);
     for (uint32_t i = 0; i < s->nodes; i++)
-        if (last_round(&s->checkpoints->history[i]) <
-            s->task->rounds) /* it was lost, or the run was cut short */
+        if (!ends(&s->checkpoints->history[i], s->task->rounds))
             sl_async_close(&s->peers[i].async);
     if (result != 0 || r->finished == 0)
         return result;
