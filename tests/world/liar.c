@@ -29,7 +29,7 @@ static const struct field {
     {48, 4, 9}, {52, 4, 6}, /* standing */
     {64, 8, 0},             /* cut */
 };
-enum { FIELDS = sizeof fields / sizeof *fields, HEAD_BYTES = 72 };
+enum { FIELDS = sizeof fields / sizeof *fields, HEAD_BYTES = 80 };
 
 void liar_is(uint32_t rank, double of_any) {
     liar = rank;
@@ -75,6 +75,8 @@ void liar_forge(uint32_t from, uint8_t *frame, size_t bytes) {
     for (int i = 0; i < FIELDS; i++)
         if (world_chance(0.3))
             change(letter + fields[i].at, fields[i].bytes, fields[i].below);
+    put64(letter + 72, get64(letter + 64)); /* the view that it wants another one after: its cut */
+    letter[4] ^= (uint8_t)(get64(letter + 32) % 2 << 2); /* that is to be the last, by its round */
     if (world_chance(0.5))
         change_lists(letter, head.payload_bytes);
     joining_trouble(); /* some of those that it speaks of may be left out for a while */
